@@ -279,3 +279,24 @@ fn a_profiler_of_jvmpi_must_be_there() {
     let told = ["--jvmpi ./libold.so: give the path of the profiler's library"];
     missing.expect(1, "", &told);
 }
+
+#[test]
+fn a_profiler_of_jvmpi_may_see_virtual_threads() {
+    let folder = folder();
+    fs::write(folder.path().join("libold.so"), "").expect("a file");
+    let mut command = loadhook(folder.path(), &["run", "--virtual-threads"]);
+    command.args([
+        "--jvmpi",
+        "./libold.so=a,b",
+        "--",
+        "printenv",
+        "JAVA_TOOL_OPTIONS",
+    ]);
+    let done = done(&mut command);
+    assert!(
+        done.out.contains("libold.so,virtual=threads,opts=a,b"),
+        "{}{}",
+        done.out,
+        done.err
+    );
+}

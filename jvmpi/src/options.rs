@@ -1,4 +1,4 @@
-//! The layer's options: `lib=PATH,opts=REST`.
+//! The layer's options: `lib=PATH,virtual=threads,opts=REST`.
 
 use thiserror::Error;
 
@@ -9,6 +9,8 @@ pub(crate) struct Options {
     pub(crate) library: String,
     /// The options that the profiler's `JVM_OnLoad` gets. This text may contain commas.
     pub(crate) options: String,
+    /// True if the profiler sees virtual threads as threads, false if it sees their carriers.
+    pub(crate) virtual_threads: bool,
 }
 
 /// The reason why options are refused.
@@ -19,16 +21,14 @@ pub(crate) enum OptionsError {
         "the options name no profiler; give lib=PATH, and behind it opts=… with the profiler's own options"
     )]
     NoLibrary,
-    /// A word is neither `lib` nor `opts`.
+    /// A word is none of the options.
     #[error(
-        "{0}: unknown option; give lib=PATH,opts=…, where everything behind opts= is for the profiler"
+        "{0}: unknown option; give lib=PATH,virtual=threads,opts=…, where everything behind opts= is for the profiler"
     )]
     Unknown(String),
-    /// Virtual threads cannot be shown as threads.
-    #[error(
-        "virtual=threads is not supported; leave it out, and virtual threads appear as their carrier threads"
-    )]
-    VirtualThreads,
+    /// A word for `virtual=` is not known.
+    #[error("virtual={0}: give virtual=threads or virtual=carriers")]
+    Virtual(String),
 }
 
 impl Options {
@@ -36,6 +36,7 @@ impl Options {
     pub(crate) fn parse(text: &str) -> Result<Self, OptionsError> {
         let mut library = None;
         let mut options = "";
+        let mut virtual_threads = false;
         let mut rest = text;
         while !rest.is_empty() {
             if let Some(own) = rest.strip_prefix("opts=") {
@@ -46,8 +47,9 @@ impl Options {
             match word.split_once('=') {
                 Some(("lib", path)) if !path.is_empty() => library = Some(path.to_owned()),
                 Some(("lib", _)) => return Err(OptionsError::NoLibrary),
-                Some(("virtual", "carriers")) => {}
-                Some(("virtual", "threads")) => return Err(OptionsError::VirtualThreads),
+                Some(("virtual", "carriers")) => virtual_threads = false,
+                Some(("virtual", "threads")) => virtual_threads = true,
+                Some(("virtual", other)) => return Err(OptionsError::Virtual(other.to_owned())),
                 _ => return Err(OptionsError::Unknown(word.to_owned())),
             }
             rest = after;
@@ -55,6 +57,7 @@ impl Options {
         Ok(Options {
             library: library.ok_or(OptionsError::NoLibrary)?,
             options: options.to_owned(),
+            virtual_threads,
         })
     }
 }
@@ -78,5 +81,14 @@ mod tests {
         assert_eq!(Options::parse("lib=,opts=a"), Err(OptionsError::NoLibrary));
         let unknown = OptionsError::Unknown("file=x".to_owned());
         assert_eq!(Options::parse("lib=a,file=x"), Err(unknown));
+        let other = OptionsError::Virtual("yes".to_owned());
+        assert_eq!(Options::parse("virtual=yes,lib=a"), Err(other));
+    }
+
+    #[test]
+    fn virtual_threads_are_shown_as_carriers_by_default() {
+        let shown = |text: &str| Options::parse(text).unwrap().virtual_threads;
+        assert!(!shown("lib=a") && !shown("lib=a,virtual=carriers"));
+        assert!(shown("lib=a,virtual=threads,opts=virtual=carriers"));
     }
 }

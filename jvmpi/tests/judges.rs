@@ -132,6 +132,68 @@ fn rewriter(feature: u32) -> Result<()> {
     Ok(())
 }
 
+/// The property that gives virtual threads enough carriers even if some are pinned to them.
+const CARRIERS: &str = "-Djdk.virtualThreadScheduler.parallelism=5";
+
+/// Runs the judge of virtual threads.
+fn judged_virtual_threads(feature: u32, jvm: &[&str]) -> Result<()> {
+    let run = Run::new(feature, "virtual", "").program("JudgedVirtual", &[]);
+    let output = run.virtual_threads().jvm(&[CARRIERS]).jvm(jvm).judged(1)?;
+    agree(&output, &["edge ", "total virtual-"])?;
+    let told = String::from_utf8_lossy(&output.stdout);
+    ensure!(!told.contains("WARNING"), "{told}");
+    Ok(())
+}
+
+#[test]
+fn virtual_threads_on_21() -> Result<()> {
+    judged_virtual_threads(21, &[])
+}
+
+#[test]
+fn virtual_threads_on_25() -> Result<()> {
+    judged_virtual_threads(25, &["-Xcheck:jni"])
+}
+
+/// The other judges also see virtual threads as threads without a complaint.
+#[test]
+fn judges_see_virtual_threads() -> Result<()> {
+    for judge in ["monitors", "everything"] {
+        let run = Run::new(25, judge, "").virtual_threads();
+        run.jvm(&["-Djudged.virtual"]).judged(1)?;
+    }
+    Ok(())
+}
+
+/// A JVM without virtual threads takes the option, and nothing changes.
+#[test]
+fn a_jvm_may_have_no_virtual_threads() -> Result<()> {
+    let run = Run::new(17, "virtual", "").program("JudgedVirtual", &[]);
+    run.virtual_threads().judged(1).map(drop)
+}
+
+/// Memory is bounded by the virtual threads that are alive.
+#[test]
+fn ended_virtual_threads_are_freed() -> Result<()> {
+    let run = Run::new(25, "virtual", "many").program("JudgedVirtual", &["100000"]);
+    let output = run.virtual_threads().jvm(&["-Xmx64m"]).judged(1)?;
+    agree(&output, &["total virtual-"])
+}
+
+/// All profilers of a JVM see virtual threads in the same way.
+#[test]
+fn profilers_agree_on_virtual_threads() -> Result<()> {
+    let run = Run::new(25, "virtual", "").beside("callgraph", "")?;
+    let output = run.virtual_threads().ended()?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        !output.status.success()
+            && stderr.contains("give virtual=threads to all of them or to none"),
+        "{stderr}"
+    );
+    Ok(())
+}
+
 fn dumper(feature: u32) -> Result<()> {
     Run::new(feature, "dumper", "").judged(1).map(drop)
 }

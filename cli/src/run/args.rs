@@ -37,6 +37,11 @@ pub(crate) struct RunArgs {
     ])]
     pub(super) jvmpi: Option<String>,
 
+    /// Show virtual threads to the profiler of --jvmpi as threads of their own. Without this, it
+    /// sees their carriers
+    #[arg(long, requires = "jvmpi")]
+    pub(super) virtual_threads: bool,
+
     /// The command to run: java and its arguments, or a script that starts it
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,

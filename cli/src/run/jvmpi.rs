@@ -9,8 +9,9 @@ use anyhow::{Context, Result, bail};
 use super::launch::{Ended, Launch};
 use crate::agent_path::{layer_path, utf8};
 
-/// Runs the command with the profiler. Returns the exit code of the command.
-pub(super) fn run(profiler: &str, command: &[OsString]) -> Result<ExitCode> {
+/// Runs the command with the profiler, which sees virtual threads as threads if `virtual_threads` is true. Returns the
+/// exit code of the command.
+pub(super) fn run(profiler: &str, virtual_threads: bool, command: &[OsString]) -> Result<ExitCode> {
     let (library, options) = profiler.split_once('=').unwrap_or((profiler, ""));
     // The command may change its folder before it starts a JVM.
     let library = Path::new(library)
@@ -20,10 +21,15 @@ pub(super) fn run(profiler: &str, command: &[OsString]) -> Result<ExitCode> {
     if library.contains(',') {
         bail!("{library}: the path must not contain a comma; rename the file or its folder");
     }
+    let shown = if virtual_threads {
+        "virtual=threads,"
+    } else {
+        ""
+    };
     let launch = Launch {
         command,
         agent: &layer_path()?,
-        options: &format!("lib={library},opts={options}"),
+        options: &format!("lib={library},{shown}opts={options}"),
     };
     let status = match launch.run()? {
         Ended::With(status) | Ended::NotStarted(status) | Ended::Elsewhere(status) => status,

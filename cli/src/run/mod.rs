@@ -29,7 +29,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         return hprof::run(options, &args.command);
     }
     if let Some(profiler) = &args.jvmpi {
-        return jvmpi::run(profiler, &args.command);
+        return jvmpi::run(profiler, args.virtual_threads, &args.command);
     }
     let recording = &args.recording;
     let mut options = recording.complete(recording.choice.agent_options()?)?;

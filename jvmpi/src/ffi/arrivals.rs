@@ -8,7 +8,7 @@ use loadhook_jvm::reference::Local;
 use loadhook_jvm::sys::event as jvmti_event;
 
 use super::layer::{self, NO_DATA};
-use super::{announcing, definitions, probes, sleeps, sources, tags, threads};
+use super::{announcing, definitions, probes, sleeps, sources, tags, thread_events, threads};
 use crate::abi::{Data, Int, NewArena, event};
 
 /// Maximum number of times that [`all_classes`] looks for classes that were loaded meanwhile.
@@ -73,7 +73,7 @@ fn arena(jni: Jni<'_>) {
 
 fn existing_threads(jni: Jni<'_>) {
     for thread in threads::all() {
-        threads::announce(jni, &thread);
+        thread_events::announce(jni, &thread);
     }
 }
 

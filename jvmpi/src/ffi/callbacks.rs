@@ -15,18 +15,26 @@ use super::layer::{self, NO_DATA, guarded};
 use super::threads::{Entering, Waiting};
 use super::{
     allocations, arrivals, code_facts, collections, compiled, definitions, hook, instructions,
-    method_ids, methods, own, sleeps, threads,
+    method_ids, methods, own, sleeps, thread_events, threads, virtual_threads,
 };
 use crate::abi::{Data, MonitorWait, event};
 
 /// Returns all callbacks, each with its event.
-pub(super) fn all() -> [(c_int, *const c_void); 20] {
+pub(super) fn all() -> [(c_int, *const c_void); 22] {
     [
         (jvmti_event::VM_START, vm_start as *const c_void),
         (jvmti_event::VM_INIT, vm_init as *const c_void),
         (jvmti_event::VM_DEATH, vm_death as *const c_void),
         (jvmti_event::THREAD_START, thread_start as *const c_void),
         (jvmti_event::THREAD_END, thread_end as *const c_void),
+        (
+            jvmti_event::VIRTUAL_THREAD_START,
+            virtual_thread_start as *const c_void,
+        ),
+        (
+            jvmti_event::VIRTUAL_THREAD_END,
+            virtual_thread_end as *const c_void,
+        ),
         (jvmti_event::CLASS_PREPARE, class_prepare as *const c_void),
         (
             jvmti_event::CLASS_FILE_LOAD_HOOK,
@@ -156,7 +164,7 @@ unsafe extern "system" fn thread_start(_jvmti: *mut c_void, env: *mut c_void, th
             if let Some(thread) = threads::started(jni, Local::new(thread))
                 && layer::is_running()
             {
-                threads::announce(jni, &thread);
+                thread_events::announce(jni, &thread);
             }
         });
     }
@@ -167,10 +175,48 @@ unsafe extern "system" fn thread_end(_jvmti: *mut c_void, env: *mut c_void, _thr
     unsafe {
         on_event(env, |jni| {
             methods::thread_ends(env);
-            threads::announce_end(jni);
+            thread_events::announce_end(jni);
             threads::ended(jni);
         });
     }
+}
+
+unsafe extern "system" fn virtual_thread_start(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    thread: Object,
+) {
+    // SAFETY: as above.
+    unsafe { on_event(env, |jni| virtual_threads::mounted(jni, Local::new(thread))) }
+}
+
+unsafe extern "system" fn virtual_thread_end(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    thread: Object,
+) {
+    // SAFETY: as above.
+    unsafe { on_event(env, |jni| virtual_threads::ended(jni, Local::new(thread))) }
+}
+
+/// Callback of HotSpot's event `VirtualThreadMount`.
+pub(super) unsafe extern "system" fn virtual_thread_mount(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    thread: Object,
+) {
+    // SAFETY: as above.
+    unsafe { on_event(env, |jni| virtual_threads::mounted(jni, Local::new(thread))) }
+}
+
+/// Callback of HotSpot's event `VirtualThreadUnmount`.
+pub(super) unsafe extern "system" fn virtual_thread_unmount(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    _thread: Object,
+) {
+    // SAFETY: as above.
+    unsafe { on_event(env, virtual_threads::unmounted) }
 }
 
 unsafe extern "system" fn class_prepare(
@@ -329,17 +375,17 @@ unsafe extern "system" fn monitor_contended_enter(
     unsafe {
         on_waiting_thread(env, thread, |jni| {
             let object = Local::new(object);
-            let mut owner = null_mut();
+            let mut owner = 0;
             if layer::wanted(event::MONITOR_CONTENDED_EXIT) != 0 {
                 let usage =
                     layer::jvmti().and_then(|jvmti| jvmti.monitor_threads(jni, object).ok());
-                owner = usage.map_or(null_mut(), |usage| threads::env_of(jni, usage.owner));
+                owner = usage.map_or(0, |usage| threads::env_of(jni, usage.owner).addr());
             }
             let told = layer::wanted(event::MONITOR_CONTENDED_ENTER);
             threads::on_own(env, |own| own.entering.set(Some(Entering { told, owner })));
             if told != 0 {
                 let data = layer::object_data(definitions::id_of(jni, object));
-                layer::send(told, event::MONITOR_CONTENDED_ENTER, env, data);
+                layer::send(told, event::MONITOR_CONTENDED_ENTER, layer::id(jni), data);
             }
         });
     }
@@ -363,6 +409,7 @@ unsafe extern "system" fn monitor_contended_entered(
             // The JVM does not report when the owner leaves the monitor. The owner has left it by now, and its thread
             // may have ended.
             let to = layer::wanted(event::MONITOR_CONTENDED_EXIT);
+            let owner = std::ptr::with_exposed_provenance_mut(owner);
             if threads::find(owner).is_some() {
                 layer::send(to, event::MONITOR_CONTENDED_EXIT, owner, data);
             }
@@ -371,7 +418,7 @@ unsafe extern "system" fn monitor_contended_entered(
                 event::MONITOR_CONTENDED_ENTERED,
             );
             let to = layer::wanted_after(second, first, told);
-            layer::send(to, second, env, data);
+            layer::send(to, second, layer::id(jni), data);
         });
     }
 }
@@ -394,7 +441,12 @@ unsafe extern "system" fn monitor_wait(
                     object: definitions::id_of(jni, Local::new(object)),
                     timeout,
                 };
-                layer::send(told, event::MONITOR_WAIT, env, Data { monitor_wait });
+                layer::send(
+                    told,
+                    event::MONITOR_WAIT,
+                    layer::id(jni),
+                    Data { monitor_wait },
+                );
             }
         });
     }
@@ -422,7 +474,12 @@ unsafe extern "system" fn monitor_waited(
                 object: definitions::id_of(jni, Local::new(object)),
                 timeout: (own::now() - began) / 1_000_000,
             };
-            layer::send(to, event::MONITOR_WAITED, env, Data { monitor_wait });
+            layer::send(
+                to,
+                event::MONITOR_WAITED,
+                layer::id(jni),
+                Data { monitor_wait },
+            );
         });
     }
 }

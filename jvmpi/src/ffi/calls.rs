@@ -15,6 +15,10 @@ pub(super) struct Call {
     pub(super) told: Profilers,
 }
 
+// SAFETY: the method's id belongs to no thread, and nothing reads memory through it. A virtual thread takes its calls to
+// other carriers.
+unsafe impl Send for Call {}
+
 /// The calls of a thread, the innermost last.
 ///
 /// It is no `RefCell`, because each event would write the flag of a `RefCell` and wait for it several times. The
@@ -65,6 +69,11 @@ impl Calls {
             call.told &= profilers;
             call.told != 0
         });
+    }
+
+    /// Sets the calls, and returns those that were here.
+    pub(super) fn replace(&self, calls: Vec<Call>) -> Vec<Call> {
+        std::mem::replace(self.list(), calls)
     }
 
     /// Forgets all calls.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{OnceLock, PoisonError};
 
 use loadhook_jvm::jvmti::{self, Jvmti, NO_CALLBACK};
 use loadhook_jvm::sys::{self, Callbacks, Int, JNI_ERR, JNI_OK, event, invoke};
@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::callbacks;
 use super::interface;
 use super::layer::{self, MOST_PROFILERS};
-use super::{own, sources};
+use super::{own, sources, virtual_env, virtual_threads};
 use crate::abi::{Interface, VERSION_1, VERSION_1_2};
 use crate::options::{Options, OptionsError};
 
@@ -27,6 +27,14 @@ enum LoadError {
     NoJvmti,
     #[error("the events that the layer needs cannot be enabled ({0}); run without other agents")]
     NoEvents(jvmti::Error),
+    #[error(
+        "virtual=threads needs a processor of the kind x86-64; leave it out, and virtual threads appear as their carriers"
+    )]
+    NoVirtualThreads,
+    #[error(
+        "another profiler in this JVM sees virtual threads differently; give virtual=threads to all of them or to none"
+    )]
+    OtherVirtualThreads,
     #[error("a JVM takes at most {most} profilers of JVMPI; load fewer", most = MOST_PROFILERS)]
     TooMany,
     #[error("cannot load the profiler: {0}; give lib= the path of a library of this machine")]
@@ -59,6 +67,10 @@ const INVOKE_FUNCTIONS: usize = 8;
 
 /// The functions to call when the JVM ends: each profiler's `JVM_OnUnload`, with the profiler's `JavaVM`, as addresses.
 static UNLOADING: Mutex<Vec<(OnUnload, usize)>> = Mutex::new(Vec::new());
+
+/// True if profilers see virtual threads as threads. The choice of the first profiler holds for all, since one record of
+/// a thread serves them all.
+static VIRTUAL_THREADS: OnceLock<bool> = OnceLock::new();
 
 /// Entry point for `-agentpath`. Each profiler has an `-agentpath` of its own.
 ///
@@ -114,6 +126,12 @@ pub unsafe extern "system" fn Agent_OnUnload(_vm: *mut sys::Table) {
 /// `vm` must be the running JVM's.
 unsafe fn load(vm: *mut sys::Table, text: &str) -> Result<(), LoadError> {
     let options = Options::parse(text)?;
+    if options.virtual_threads && !virtual_env::AVAILABLE {
+        return Err(LoadError::NoVirtualThreads);
+    }
+    if *VIRTUAL_THREADS.get_or_init(|| options.virtual_threads) != options.virtual_threads {
+        return Err(LoadError::OtherVirtualThreads);
+    }
     let handle = open(&options.library)?;
     let Some(on_load) = symbol(handle, c"JVM_OnLoad") else {
         return Err(LoadError::NoEntry(options.library));
@@ -122,7 +140,7 @@ unsafe fn load(vm: *mut sys::Table, text: &str) -> Result<(), LoadError> {
         // SAFETY: the caller's promise.
         let jvmti = unsafe { vm::environment(vm) }.ok_or(LoadError::NoJvmti)?;
         layer::set_jvm(vm, jvmti);
-        connect(jvmti).map_err(LoadError::NoEvents)?;
+        connect(jvmti, options.virtual_threads).map_err(LoadError::NoEvents)?;
     }
     let mut interface: *mut Interface = null_mut();
     let number = layer::add(|number| {
@@ -162,7 +180,7 @@ fn interface_of(number: usize) -> Interface {
 }
 
 /// Asks for capabilities, sets the callbacks, and enables the events that the layer always needs.
-fn connect(jvmti: Jvmti) -> jvmti::Result<()> {
+fn connect(jvmti: Jvmti, virtual_threads: bool) -> jvmti::Result<()> {
     sources::add_capabilities(jvmti);
     let mut functions = [NO_CALLBACK; event::COUNT];
     for (event, function) in callbacks::all() {
@@ -179,6 +197,11 @@ fn connect(jvmti: Jvmti) -> jvmti::Result<()> {
         event::THREAD_END,
     ] {
         jvmti.notify(event, true)?;
+    }
+    if virtual_threads {
+        let mount = callbacks::virtual_thread_mount as *const c_void;
+        let unmount = callbacks::virtual_thread_unmount as *const c_void;
+        virtual_threads::enable(jvmti, mount, unmount)?;
     }
     Ok(())
 }
@@ -240,7 +263,12 @@ unsafe extern "C" fn get_env(vm: *mut sys::Table, env: *mut *mut c_void, version
         }
         let real = layer::real_vm();
         let get_env: GetEnv = std::mem::transmute_copy(&*(*real).functions.add(invoke::GET_ENV));
-        get_env(real, env, version)
+        let answer = get_env(real, env, version);
+        if answer == JNI_OK && (1..VERSION_1).contains(&version) {
+            // It is a version of JNI.
+            *env = layer::shown(*env);
+        }
+        answer
     }
 }
 
@@ -263,17 +291,30 @@ unsafe extern "C" fn destroy_java_vm(_vm: *mut sys::Table) -> Int {
 /// `AttachCurrentThread` and `AttachCurrentThreadAsDaemon`.
 type Attach = unsafe extern "C" fn(*mut sys::Table, *mut *mut c_void, *mut c_void) -> Int;
 
+/// Calls one of these functions.
+///
+/// # Safety
+/// The arguments must be those of the function.
+unsafe fn attach(place: usize, env: *mut *mut c_void, arguments: *mut c_void) -> Int {
+    let (vm, function) = real_function(place);
+    // SAFETY: the function has this type; the rest is the caller's promise.
+    unsafe {
+        let function: Attach = std::mem::transmute(function);
+        let answer = function(vm, env, arguments);
+        if answer == JNI_OK {
+            *env = layer::shown(*env);
+        }
+        answer
+    }
+}
+
 unsafe extern "C" fn attach_current_thread(
     _vm: *mut sys::Table,
     env: *mut *mut c_void,
     arguments: *mut c_void,
 ) -> Int {
-    let (vm, function) = real_function(4);
-    // SAFETY: the function has this type, and the arguments are the profiler's.
-    unsafe {
-        let function: Attach = std::mem::transmute(function);
-        function(vm, env, arguments)
-    }
+    // SAFETY: the arguments are the profiler's.
+    unsafe { attach(4, env, arguments) }
 }
 
 unsafe extern "C" fn detach_current_thread(_vm: *mut sys::Table) -> Int {
@@ -290,10 +331,6 @@ unsafe extern "C" fn attach_current_thread_as_daemon(
     env: *mut *mut c_void,
     arguments: *mut c_void,
 ) -> Int {
-    let (vm, function) = real_function(7);
-    // SAFETY: the function has this type, and the arguments are the profiler's.
-    unsafe {
-        let function: Attach = std::mem::transmute(function);
-        function(vm, env, arguments)
-    }
+    // SAFETY: the arguments are the profiler's.
+    unsafe { attach(7, env, arguments) }
 }

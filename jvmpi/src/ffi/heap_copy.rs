@@ -1,6 +1,6 @@
 //! A copy of objects with their references and values, from which the records of dumps are written.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use loadhook_jvm::heap_walk::{NewlyTagged, Source, Tagged, Variable, Visitor};
 use loadhook_jvm::jni::Jni;
@@ -209,7 +209,7 @@ impl HeapCopy {
 
     /// Writes the records of roots. Returns the environments of the threads that have roots.
     pub(super) fn roots(&self, bytes: &mut Bytes) -> Vec<usize> {
-        let mut envs: Vec<usize> = Vec::new();
+        let mut envs: BTreeSet<usize> = BTreeSet::new();
         let mut depths: HashMap<usize, i32> = HashMap::new();
         for root in &self.roots {
             let env = match root.variable {
@@ -218,7 +218,7 @@ impl HeapCopy {
             };
             let needs_env =
                 [record::JNI_LOCAL, record::JAVA_FRAME, record::THREAD_BLOCK].contains(&root.tag);
-            // A thread that has ended or is virtual has no environment.
+            // A thread that has ended has no environment, nor has a virtual thread that profilers do not see.
             let tag = if needs_env && env.is_none() {
                 record::UNKNOWN
             } else {
@@ -234,9 +234,7 @@ impl HeapCopy {
                 continue;
             };
             bytes.pointer(env);
-            if !envs.contains(&env) {
-                envs.push(env);
-            }
+            envs.insert(env);
             if let Some(variable) = root.variable {
                 let count = *depths.entry(env).or_insert_with(|| {
                     let env = std::ptr::with_exposed_provenance_mut(env);
@@ -250,7 +248,7 @@ impl HeapCopy {
                 bytes.u4(frame as u32);
             }
         }
-        envs
+        envs.into_iter().collect()
     }
 
     /// Writes the records of all objects.

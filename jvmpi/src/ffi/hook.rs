@@ -127,23 +127,67 @@ pub(super) fn kind() -> Kind {
     }
 }
 
-/// Gives every method a number, except the methods that the JDK calls while it mounts a virtual thread. A profiler that
-/// asked for a stack in such a method would wait for ever.
+/// Classes and methods that run while the JDK mounts or unmounts a virtual thread. A class is meant with its nested ones
+/// if its name ends in `$`; all its methods are meant if none is named.
+const MOUNTING: [(&[u8], &[&[u8]]); 7] = [
+    (b"java/lang/VirtualThread", &[]),
+    (b"java/lang/VirtualThread$VThreadContinuation", &[]),
+    (b"java/lang/VirtualThread$VThreadContinuation$", &[]),
+    (b"jdk/internal/vm/Continuation", &[]),
+    (
+        b"java/lang/Thread",
+        &[
+            b"isInterrupted",
+            b"setInterrupt",
+            b"clearInterrupt",
+            b"getContinuation",
+            b"setContinuation",
+        ],
+    ),
+    (
+        b"jdk/internal/misc/Unsafe",
+        &[b"compareAndSetBoolean", b"bool2byte", b"byte2bool"],
+    ),
+    // The methods of `JavaLangAccess`.
+    (
+        b"java/lang/System$",
+        &[
+            b"currentCarrierThread",
+            b"getContinuation",
+            b"setContinuation",
+            b"scopedValueCache",
+            b"setScopedValueCache",
+            b"virtualThreadContinuationScope",
+        ],
+    ),
+];
+
+/// Returns whether this method, or with no name the whole class, is one of [`MOUNTING`].
+fn is_mounting(class: &[u8], method: Option<&[u8]>) -> bool {
+    MOUNTING.iter().any(|(name, methods)| {
+        let is_class = class == *name || name.ends_with(b"$") && class.starts_with(name);
+        is_class
+            && match method {
+                Some(method) => methods.contains(&method),
+                None => methods.is_empty(),
+            }
+    })
+}
+
+/// Gives every method a number, except those of [`MOUNTING`]. A profiler that asked for a stack in such a method would
+/// wait for ever.
 struct EveryMethod {
     methods: Methods,
 }
 
 impl Selector for EveryMethod {
     fn class(&mut self, class: &ClassFile<'_>) -> bool {
-        let mounting: [&[u8]; 2] = [b"java/lang/VirtualThread", b"jdk/internal/vm/Continuation"];
-        !mounting.contains(&class.name())
+        !is_mounting(class.name(), None)
     }
 
     fn wants(&mut self, method: &Member<'_, '_>) -> bool {
-        let mounting: [&[u8]; 3] = [b"isInterrupted", b"setInterrupt", b"clearInterrupt"];
         own::java_version() < VIRTUAL_THREADS
-            || method.class().name() != b"java/lang/Thread"
-            || !mounting.contains(&method.name())
+            || !is_mounting(method.class().name(), Some(method.name()))
     }
 
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {

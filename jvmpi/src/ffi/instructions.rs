@@ -45,7 +45,7 @@ pub(super) fn begin() {
 /// Handles a step: the calling thread is about to run the instruction at `at`.
 pub(super) fn step(jni: Jni<'_>, method: MethodKey, at: u32) {
     let env = layer::id(jni);
-    if !threads::is_started(env) {
+    if !threads::is_started(jni.env.cast()) {
         return;
     }
     decided(env, method, at);

@@ -10,8 +10,8 @@ use loadhook_jvm::sys::{JNI_ERR, JNI_OK};
 
 use super::layer::guarded;
 use super::{
-    collections, definitions, events, layer, own, raw_monitors, requests, stacks, tags,
-    thread_control, threads,
+    collections, definitions, events, layer, raw_monitors, requests, stacks, tags, thread_control,
+    threads,
 };
 use crate::abi::{
     self, CallTrace, EnvId, FAIL, Int, Interface, Long, MethodId, ObjectId, StartFunction,
@@ -139,7 +139,7 @@ unsafe extern "C" fn raw_monitor_destroy(id: *const c_void) {
 }
 
 unsafe extern "C" fn get_current_thread_cpu_time() -> Long {
-    own::cpu_time()
+    guarded(0, threads::own_cpu_time)
 }
 
 unsafe extern "C" fn suspend_thread(env: EnvId) {

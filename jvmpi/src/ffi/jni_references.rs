@@ -95,7 +95,7 @@ fn made(env: *mut c_void, object: Object, reference: Object, event_type: Int) {
                 reference,
             };
             told().get_or_insert_default().insert(reference.addr());
-            layer::send(wanted, event_type, env, Data { global_ref });
+            layer::send(wanted, event_type, layer::id(jni), Data { global_ref });
         });
     });
 }
@@ -113,7 +113,7 @@ fn deleted(env: *mut c_void, reference: Object, event_type: Int) {
             layer::send(
                 layer::wanted(event_type),
                 event_type,
-                env,
+                layer::shown(env),
                 Data { reference },
             );
         }

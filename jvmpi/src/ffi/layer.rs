@@ -1,5 +1,6 @@
 //! The old profilers of this JVM, their enabled events, and how events get to them.
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
@@ -194,9 +195,31 @@ pub(super) fn guarded<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
 }
 
-/// Returns a thread's id: the address of its environment.
+thread_local! {
+    static MOUNTED: Cell<EnvId> = const { Cell::new(null_mut()) };
+}
+
+/// Returns the environment of the virtual thread that the calling thread runs and that profilers see; null if there is
+/// none.
+pub(super) fn mounted() -> EnvId {
+    MOUNTED.get()
+}
+
+/// Sets the environment of the virtual thread that the calling thread runs.
+pub(super) fn set_mounted(env: EnvId) {
+    MOUNTED.set(env);
+}
+
+/// Returns the id of the calling thread, whose JNI environment is `env`: the address of this environment, or of that of
+/// the virtual thread that it runs.
+pub(super) fn shown(env: *mut c_void) -> EnvId {
+    let mounted = mounted();
+    if mounted.is_null() { env } else { mounted }
+}
+
+/// Returns the id of the calling thread.
 pub(super) fn id(jni: Jni<'_>) -> EnvId {
-    jni.env.cast()
+    shown(jni.env.cast())
 }
 
 /// Data of an event that has none.

@@ -165,9 +165,14 @@ fn entered(env: *mut c_void, receiver: Object, number: u32) {
             drop_old_calls(own);
             own.calls.push(call);
             if two == 0 {
-                layer::send(one, event::METHOD_ENTRY, env, layer::method_data(method));
+                layer::send(
+                    one,
+                    event::METHOD_ENTRY,
+                    own.shown(),
+                    layer::method_data(method),
+                );
             } else {
-                send_with_receiver(env, (one, two), method, receiver);
+                send_with_receiver(own, env, (one, two), method, receiver);
             }
             own.is_told.set(false);
         });
@@ -177,19 +182,21 @@ fn entered(env: *mut c_void, receiver: Object, number: u32) {
 /// Sends `METHOD_ENTRY` to profilers, and then `METHOD_ENTRY2` to others.
 #[inline(never)]
 fn send_with_receiver(
+    own: &Own,
     env: *mut c_void,
     (one, two): (Profilers, Profilers),
     method: MethodId,
     receiver: Object,
 ) {
-    layer::send(one, event::METHOD_ENTRY, env, layer::method_data(method));
+    let id = own.shown();
+    layer::send(one, event::METHOD_ENTRY, id, layer::method_data(method));
     // SAFETY: the JVM passes this thread's environment.
     let jni = unsafe { Jni::new(env) };
     let method_entry2 = MethodEntry2 {
         method,
         object: definitions::id_of(jni, Local::new(receiver)),
     };
-    layer::send(two, event::METHOD_ENTRY2, env, Data { method_entry2 });
+    layer::send(two, event::METHOD_ENTRY2, id, Data { method_entry2 });
 }
 
 /// Called by the probe where a method returns or an exception leaves it.
@@ -238,7 +245,7 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_caught(
             if !own.is_told.get() {
                 drop_old_calls(own);
                 if let Some(outside) = own.calls.outside_of(number as u32) {
-                    leave(own, env, outside + 1);
+                    leave(own, outside + 1);
                 }
             }
         });
@@ -259,8 +266,8 @@ fn left(env: *mut c_void, number: u32) {
             }
             drop_old_calls(own);
             match own.calls.pop_of(number) {
-                Some(call) => send_exit(own, env, call),
-                None => left_with_others(own, env, number),
+                Some(call) => send_exit(own, call),
+                None => left_with_others(own, number),
             }
         });
     });
@@ -268,24 +275,29 @@ fn left(env: *mut c_void, number: u32) {
 
 /// Like [`left`], for a method that is not the innermost one: no probe saw the exits of those above it.
 #[cold]
-fn left_with_others(own: &Own, env: *mut c_void, number: u32) {
+fn left_with_others(own: &Own, number: u32) {
     if let Some(outside) = own.calls.outside_of(number) {
-        leave(own, env, outside);
+        leave(own, outside);
     }
 }
 
 /// Ends the innermost calls until `keep` are left, and sends their exits.
-fn leave(own: &Own, env: *mut c_void, keep: usize) {
+fn leave(own: &Own, keep: usize) {
     while let Some(call) = own.calls.pop_above(keep) {
-        send_exit(own, env, call);
+        send_exit(own, call);
     }
 }
 
 #[inline]
-fn send_exit(own: &Own, env: *mut c_void, call: Call) {
+fn send_exit(own: &Own, call: Call) {
     own.is_told.set(true);
     let to = layer::wanted(event::METHOD_EXIT) & call.told;
-    layer::send(to, event::METHOD_EXIT, env, layer::method_data(call.method));
+    layer::send(
+        to,
+        event::METHOD_EXIT,
+        own.shown(),
+        layer::method_data(call.method),
+    );
     own.is_told.set(false);
 }
 
@@ -293,6 +305,6 @@ fn send_exit(own: &Own, env: *mut c_void, call: Call) {
 pub(super) fn thread_ends(env: *mut c_void) {
     threads::on_own(env, |own| {
         drop_old_calls(own);
-        leave(own, env, 0);
+        leave(own, 0);
     });
 }

@@ -1,6 +1,6 @@
 //! `MONITOR_DUMP`: who owns which monitor, and who waits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jvmti::Jvmti;
@@ -54,39 +54,94 @@ pub(super) fn send(jni: Jni<'_>, to: Profilers) -> bool {
     true
 }
 
-/// Writes the records of the objects' monitors that a thread owns or waits for.
-fn java_monitors(jvmti: Jvmti, jni: Jni<'_>, bytes: &mut Bytes) {
-    let mut monitors: BTreeMap<usize, Local<'_>> = BTreeMap::new();
+/// A monitor of an object, as the threads that use it tell.
+struct Used<'f> {
+    object: Local<'f>,
+    owner: usize,
+    /// Virtual threads that wait to enter, and to be notified. Since JDK 23, `GetObjectMonitorUsage` leaves virtual
+    /// threads out.
+    entering: BTreeSet<usize>,
+    waiting: BTreeSet<usize>,
+}
+
+/// Monitors by the ids of their objects.
+type Monitors<'f> = BTreeMap<usize, Used<'f>>;
+
+/// Returns the monitor of an object; `None` for null.
+fn monitor_of<'m, 'f>(
+    monitors: &'m mut Monitors<'f>,
+    jni: Jni<'f>,
+    object: Local<'f>,
+) -> Option<&'m mut Used<'f>> {
+    let id = definitions::id_of(jni, object);
+    let new = || Used {
+        object,
+        owner: 0,
+        entering: BTreeSet::new(),
+        waiting: BTreeSet::new(),
+    };
+    if id == 0 {
+        return None;
+    }
+    Some(monitors.entry(id).or_insert_with(new))
+}
+
+/// Collects the objects' monitors that a thread owns or waits for.
+fn used_monitors<'f>(jvmti: Jvmti, jni: Jni<'f>) -> Monitors<'f> {
+    let mut monitors = Monitors::new();
     for thread in threads::all() {
-        let thread = thread.object();
-        let mut used = jvmti.owned_monitors(jni, thread).unwrap_or_default();
-        used.extend(jvmti.contended_monitor(jni, thread).ok());
-        for object in used {
-            let id = definitions::id_of(jni, object);
-            if id != 0 {
-                monitors.insert(id, object);
+        let owned = jvmti.owned_monitors(jni, thread.object());
+        for object in owned.unwrap_or_default() {
+            if let Some(monitor) = monitor_of(&mut monitors, jni, object) {
+                monitor.owner = thread.env;
             }
         }
+        let contended = jvmti.contended_monitor(jni, thread.object());
+        let monitor = contended
+            .ok()
+            .and_then(|object| monitor_of(&mut monitors, jni, object));
+        let Some(monitor) = monitor.filter(|_| thread.is_virtual()) else {
+            continue;
+        };
+        if thread_control::waits_to_enter(&thread) {
+            monitor.entering.insert(thread.env);
+        } else {
+            monitor.waiting.insert(thread.env);
+        }
     }
-    for (id, object) in monitors {
-        let Ok(usage) = jvmti.monitor_threads(jni, object) else {
+    monitors
+}
+
+/// Returns the environment of a thread that profilers know. A thread that has ended still leaves the monitor of its object.
+fn known_env(jni: Jni<'_>, thread: Local<'_>) -> Option<usize> {
+    let env = threads::env_of(jni, thread);
+    threads::find(env).map(|thread| thread.env)
+}
+
+/// Writes the records of the objects' monitors that a thread owns or waits for.
+fn java_monitors(jvmti: Jvmti, jni: Jni<'_>, bytes: &mut Bytes) {
+    for (id, mut used) in used_monitors(jvmti, jni) {
+        let Ok(usage) = jvmti.monitor_threads(jni, used.object) else {
             continue;
         };
         let envs = |threads: &[Local<'_>]| -> Vec<usize> {
-            threads
-                .iter()
-                .map(|thread| threads::env_of(jni, *thread).addr())
-                .collect()
+            let env = |thread: &Local<'_>| known_env(jni, *thread);
+            threads.iter().filter_map(env).collect()
         };
-        let waiting = envs(&usage.to_be_notified);
-        let mut entering = envs(&usage.to_enter);
+        used.waiting.extend(envs(&usage.to_be_notified));
+        used.entering.extend(envs(&usage.to_enter));
         // Before JDK 23, JVM TI also counts threads that wait to be notified among those that wait to enter.
-        entering.retain(|env| !waiting.contains(env));
+        used.entering.retain(|env| !used.waiting.contains(env));
+        let (owner, entries) = match known_env(jni, usage.owner) {
+            Some(owner) => (owner, usage.entries.max(0) as u32),
+            None => (used.owner, u32::from(used.owner != 0)),
+        };
         bytes.u1(JAVA);
         bytes.pointer(id);
-        bytes.pointer(threads::env_of(jni, usage.owner).addr());
-        bytes.u4(usage.entries.max(0) as u32);
-        bytes.pointers(&entering);
-        bytes.pointers(&waiting);
+        bytes.pointer(owner);
+        bytes.u4(entries);
+        for list in [used.entering, used.waiting] {
+            bytes.pointers(&Vec::from_iter(list));
+        }
     }
 }

@@ -97,7 +97,16 @@ pub(super) fn cpu_time() -> i64 {
     clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-fn clock(id: libc::clockid_t) -> i64 {
+/// Returns the clock of [`cpu_time`], by which other threads can read the time, too.
+pub(super) fn cpu_clock() -> libc::clockid_t {
+    let mut id = libc::CLOCK_THREAD_CPUTIME_ID;
+    // SAFETY: `id` is written, and the calling thread lives.
+    unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut id) };
+    id
+}
+
+/// Returns the time of a clock, in nanoseconds; 0 if the clock's thread has ended.
+pub(super) fn clock(id: libc::clockid_t) -> i64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

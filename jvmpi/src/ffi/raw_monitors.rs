@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use super::layer;
-use super::own::token;
+use super::own;
 use crate::abi::{self, Data, EnvId, Int, event};
 
 /// A raw monitor.
@@ -41,6 +41,15 @@ static MONITORS: RwLock<BTreeMap<usize, &'static RawMonitor>> = RwLock::new(BTre
 
 fn env() -> EnvId {
     layer::current_jni().map_or(null_mut(), layer::id)
+}
+
+/// Returns a number by which the calling thread is known: no other living thread has the same number. A virtual thread
+/// may run elsewhere before it leaves a monitor.
+fn token() -> usize {
+    match layer::mounted().addr() {
+        0 => own::token(),
+        id => id,
+    }
 }
 
 /// Returns all monitors.

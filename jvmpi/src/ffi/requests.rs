@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use loadhook_jvm::jni::Jni;
 
 use super::layer;
-use super::{definitions, dump, monitor_dump, tags, threads};
+use super::{definitions, dump, monitor_dump, tags, thread_events, threads};
 use crate::abi::{FAIL, Int, NOT_AVAILABLE, ObjectId, SUCCESS, event};
 
 /// Sends a requested event to the profiler that requests it, before this function returns.
@@ -49,7 +49,7 @@ fn of_object(jni: Jni<'_>, event_type: Int, id: ObjectId, to: u8) -> bool {
         event::THREAD_START => {
             let thread = threads::find(threads::env_of_object(jni, object));
             thread.is_some_and(|thread| {
-                threads::requested(jni, &thread, to);
+                thread_events::requested(jni, &thread, to);
                 true
             })
         }

@@ -56,7 +56,8 @@ fn tell(to: Profilers, env: *mut c_void, event_type: Int, nanoseconds: u64) {
         // SAFETY: JNI was called with this thread's environment.
         let jni = unsafe { Jni::new(env) };
         // A sleep may end by an exception.
-        jni.without_exception(|| layer::send(to, event_type, env, Data { monitor_wait }));
+        let id = layer::id(jni);
+        jni.without_exception(|| layer::send(to, event_type, id, Data { monitor_wait }));
     }
 }
 

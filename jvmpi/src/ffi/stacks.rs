@@ -1,5 +1,7 @@
 //! Stacks of threads, as JVMPI shows them.
 
+use loadhook_jvm::reference::Local;
+
 use super::{layer, lines, methods, threads, versions};
 use crate::abi::{CallFrame, CallTrace, EnvId, Int};
 
@@ -14,7 +16,14 @@ pub(super) fn frames(env: EnvId, depth: usize) -> Vec<CallFrame> {
     if depth == 0 {
         return Vec::new();
     }
-    let found = jvmti.stack_trace_of(thread.object(), depth + 1);
+    // Null is the calling thread, with the virtual thread that it runs as a carrier.
+    let is_own = layer::current_jni().is_some_and(|jni| layer::id(jni) == env);
+    let object = if is_own && !thread.is_virtual() {
+        Local::NULL
+    } else {
+        thread.object()
+    };
+    let found = jvmti.stack_trace_of(object, depth + 1);
     let mut frames = Vec::new();
     for frame in found {
         if frames.len() < depth && !methods::is_own(frame.method) {

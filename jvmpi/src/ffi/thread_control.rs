@@ -39,9 +39,7 @@ pub(super) fn suspend(env: EnvId) -> Int {
             Err(error) => (Hold::Free, error.0),
             Ok(()) => {
                 collections::disable();
-                thread
-                    .suspension
-                    .stopped(jvmti.thread_cpu_time(thread.object()));
+                thread.suspension.stopped(thread.cpu_time(jvmti));
                 (Hold::Suspended, 0)
             }
         });
@@ -92,6 +90,12 @@ pub(super) fn status(env: EnvId) -> Int {
     status
 }
 
+/// Returns whether a thread waits to enter a monitor.
+pub(super) fn waits_to_enter(thread: &Thread) -> bool {
+    let state = layer::jvmti().map_or(0, |jvmti| jvmti.thread_state(thread.object()));
+    state & thread_state::BLOCKED_ON_MONITOR_ENTER != 0
+}
+
 /// Returns 1 if a thread has run since its last suspension, otherwise 0. For a thread that is suspended now, since the
 /// suspension before.
 pub(super) fn has_run(env: EnvId) -> u8 {
@@ -101,7 +105,7 @@ pub(super) fn has_run(env: EnvId) -> u8 {
     let has_run = if thread.suspension.is_suspended() {
         thread.suspension.ran_between()
     } else {
-        jvmti.thread_cpu_time(thread.object()) > thread.suspension.last_time()
+        thread.cpu_time(jvmti) > thread.suspension.last_time()
     };
     u8::from(has_run)
 }

@@ -6,18 +6,21 @@ use std::collections::hash_map::Entry;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 use loadhook_jvm::jni::{Field, Jni};
+use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::reference::{Global, Local};
 
 use super::announcing::{self, of_thread};
-use super::calls::Calls;
-use super::definitions;
+use super::calls::{Call, Calls};
+use super::cpu_time::Meter;
 use super::layer::{self, MOST_PROFILERS, Profilers};
-use super::own::{self, text};
+use super::own;
 use super::suspension::Suspension;
-use crate::abi::{Data, EnvId, REQUESTED, ThreadStart, event};
+use super::virtual_env::VirtualEnv;
+use super::virtual_ids;
+use crate::abi::EnvId;
 
 /// The record of a thread. Each user holds an `Arc` of it, so the reference to the thread's object lives until the last
 /// use.
@@ -27,15 +30,38 @@ pub(super) struct Thread {
     /// Each profiler's storage.
     storage: [AtomicPtr<c_void>; MOST_PROFILERS],
     /// The profilers that have got the thread's `THREAD_START`.
-    announced: AtomicU8,
+    pub(super) announced: AtomicU8,
     /// The state of the thread's suspension by profilers.
     pub(super) suspension: Suspension,
+    /// What only a virtual thread has.
+    virtual_part: Option<Box<Virtual>>,
+}
+
+/// The part of a record that only a virtual thread has.
+struct Virtual {
+    env: VirtualEnv,
+    meter: Meter,
+    /// The thread's state while no carrier runs it.
+    aside: Mutex<Aside>,
 }
 
 impl Thread {
     /// Returns the thread's object.
     pub(super) fn object(&self) -> Local<'_> {
         self.object.local()
+    }
+
+    /// Returns whether it is a virtual thread.
+    pub(super) fn is_virtual(&self) -> bool {
+        self.virtual_part.is_some()
+    }
+
+    /// Returns the thread's processor time in nanoseconds.
+    pub(super) fn cpu_time(&self, jvmti: Jvmti) -> i64 {
+        match &self.virtual_part {
+            Some(part) => part.meter.read(),
+            None => jvmti.thread_cpu_time(self.object()),
+        }
     }
 }
 
@@ -47,11 +73,18 @@ impl Drop for Thread {
     }
 }
 
-/// The state that only the thread itself uses.
+/// The state that only the thread itself uses. While a carrier runs a virtual thread that profilers see, it is the state
+/// of the virtual thread.
 pub(super) struct Own {
-    /// Environment of the record; 0 while the thread has none.
+    /// JNI's environment of the thread; 0 while the thread has no record.
     env: Cell<usize>,
+    /// The id by which profilers know the thread.
+    shown: Cell<EnvId>,
     record: RefCell<Option<Arc<Thread>>>,
+    /// The state of the carrier, while it runs a virtual thread.
+    carrier: RefCell<Option<Aside>>,
+    /// The processor time that virtual threads had on this carrier.
+    carried: Cell<i64>,
     /// True while a profiler is told of an entry or exit.
     pub(super) is_told: Cell<bool>,
     /// The calls of methods that have begun and not ended.
@@ -62,6 +95,16 @@ pub(super) struct Own {
     pub(super) entering: Cell<Option<Entering>>,
     /// The present `Object.wait`, while there is one.
     pub(super) waiting: Cell<Option<Waiting>>,
+}
+
+/// The state of a thread that another thread's state has replaced in [`Own`].
+#[derive(Default)]
+struct Aside {
+    record: Option<Arc<Thread>>,
+    calls: Vec<Call>,
+    beginning: u32,
+    entering: Option<Entering>,
+    waiting: Option<Waiting>,
 }
 
 /// A thread's `Object.wait`.
@@ -78,15 +121,18 @@ pub(super) struct Waiting {
 pub(super) struct Entering {
     /// The profilers that have got `MONITOR_CONTENDED_ENTER`.
     pub(super) told: Profilers,
-    /// Environment of the thread that owned the monitor; null if it is not known.
-    pub(super) owner: EnvId,
+    /// Environment of the thread that owned the monitor; 0 if it is not known.
+    pub(super) owner: usize,
 }
 
 thread_local! {
     static OWN: Own = const {
         Own {
             env: Cell::new(0),
+            shown: Cell::new(null_mut()),
             record: RefCell::new(None),
+            carrier: RefCell::new(None),
+            carried: Cell::new(0),
             is_told: Cell::new(false),
             calls: Calls::new(),
             beginning: Cell::new(0),
@@ -96,7 +142,7 @@ thread_local! {
     };
 }
 
-/// The state of a thread, by the thread's environment.
+/// The state of a thread, by the thread's environment of JNI. A virtual thread has the place of its carrier.
 struct Place {
     env: AtomicUsize,
     own: AtomicPtr<Own>,
@@ -178,6 +224,7 @@ impl Own {
         announcing::wait_for(of_thread(env.addr()));
         self.leave_place();
         self.env.set(env.addr());
+        self.shown.set(env);
         self.record.replace(Some(thread));
         let place = place(env.addr());
         let taken = place
@@ -200,8 +247,62 @@ impl Own {
         }
     }
 
+    /// Returns the id by which profilers know the thread.
+    #[inline]
+    pub(super) fn shown(&self) -> EnvId {
+        self.shown.get()
+    }
+
+    /// Replaces the state of the carrier, whose environment is `env`, by that of a virtual thread.
+    pub(super) fn mount(&self, thread: &Arc<Thread>, env: EnvId) {
+        let Some(part) = thread.virtual_part.as_ref() else {
+            return;
+        };
+        if self.shown.get().addr() == thread.env {
+            return;
+        }
+        self.unmount();
+        part.env.set_carrier(env);
+        let mut aside = std::mem::take(&mut *part.aside());
+        aside.record = Some(thread.clone());
+        self.exchange(&mut aside);
+        self.carrier.replace(Some(aside));
+        self.show(std::ptr::with_exposed_provenance_mut(thread.env));
+        part.meter.start();
+    }
+
+    /// Puts the state of the carrier back. Does nothing if the thread runs no virtual thread.
+    pub(super) fn unmount(&self) -> Option<()> {
+        let mut aside = self.carrier.take()?;
+        self.exchange(&mut aside);
+        let env: EnvId = std::ptr::with_exposed_provenance_mut(self.env.get());
+        self.show(env);
+        let thread = aside.record.take()?;
+        let part = thread.virtual_part.as_ref()?;
+        self.carried.set(self.carried.get() + part.meter.stop());
+        *part.aside() = aside;
+        Some(())
+    }
+
+    /// Sets the id by which profilers know the thread.
+    fn show(&self, id: EnvId) {
+        self.shown.set(id);
+        let is_carrier = id.addr() == self.env.get();
+        layer::set_mounted(if is_carrier { null_mut() } else { id });
+    }
+
+    fn exchange(&self, aside: &mut Aside) {
+        aside.record = self.record.replace(aside.record.take());
+        aside.calls = self.calls.replace(std::mem::take(&mut aside.calls));
+        aside.beginning = self.beginning.replace(aside.beginning);
+        aside.entering = self.entering.replace(aside.entering);
+        aside.waiting = self.waiting.replace(aside.waiting);
+    }
+
     fn forget(&self) {
         self.leave_place();
+        self.shown.set(null_mut());
+        self.carried.set(0);
         self.record.replace(None);
         self.is_told.set(false);
         self.calls.clear();
@@ -213,6 +314,12 @@ impl Own {
 impl Drop for Own {
     fn drop(&mut self) {
         self.leave_place();
+    }
+}
+
+impl Virtual {
+    fn aside(&self) -> MutexGuard<'_, Aside> {
+        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -279,7 +386,7 @@ pub(super) fn learn(jni: Jni<'_>, thread: Local<'_>) {
     }
 }
 
-/// Returns the environment of a platform thread; null if the thread has none.
+/// Returns the environment of a thread; null if the thread has none, or is a virtual thread that profilers do not see.
 pub(super) fn env_of(jni: Jni<'_>, thread: Local<'_>) -> EnvId {
     let (Some(eetop), Some(distance)) = (EETOP.get(), DISTANCE.get()) else {
         return null_mut();
@@ -291,19 +398,59 @@ pub(super) fn env_of(jni: Jni<'_>, thread: Local<'_>) -> EnvId {
         Ok(address) if address != 0 => {
             std::ptr::with_exposed_provenance_mut((address as usize).wrapping_add_signed(*distance))
         }
-        _ => null_mut(),
+        Ok(_) => virtual_ids::find(jni, thread),
+        Err(_) => null_mut(),
     }
 }
 
-fn record(jni: Jni<'_>, env: EnvId, object: Local<'_>) -> Option<Arc<Thread>> {
+fn record(
+    jni: Jni<'_>,
+    env: usize,
+    object: Local<'_>,
+    virtual_part: Option<Box<Virtual>>,
+) -> Option<Arc<Thread>> {
     let object = own::global(jni, object)?;
     Some(Arc::new(Thread {
-        env: env.addr(),
+        env,
         object,
         storage: [const { AtomicPtr::new(null_mut()) }; MOST_PROFILERS],
         announced: AtomicU8::new(0),
         suspension: Suspension::default(),
+        virtual_part,
     }))
+}
+
+/// Returns the record of a virtual thread, and makes it if there is none. To be called by the carrier that runs the
+/// thread.
+pub(super) fn of_virtual(jni: Jni<'_>, object: Local<'_>) -> Option<Arc<Thread>> {
+    if let Some(thread) = known(virtual_ids::find(jni, object)) {
+        return Some(thread);
+    }
+    let part = Box::new(Virtual {
+        env: VirtualEnv::new(),
+        meter: Meter::default(),
+        aside: Mutex::default(),
+    });
+    let env = part.env.id();
+    let thread = record(jni, env, object, Some(part))?;
+    changing()
+        .get_or_insert_default()
+        .insert(env, Some(thread.clone()));
+    virtual_ids::add(jni, object, env);
+    Some(thread)
+}
+
+/// Returns the processor time of the calling thread in nanoseconds: of the virtual thread that it runs, or without the
+/// time of virtual threads.
+pub(super) fn own_cpu_time() -> i64 {
+    let time = OWN.try_with(|own| {
+        let record = own.record.borrow();
+        match record.as_ref().and_then(|it| it.virtual_part.as_ref()) {
+            Some(part) => part.meter.read(),
+            None => own::cpu_time() - own.carried.get(),
+        }
+    });
+    time.unwrap_or_else(|_| own::cpu_time())
 }
 
 /// Adds the threads that run already. It is called once, since every later thread tells of its start itself.
@@ -313,7 +460,7 @@ pub(super) fn add_listed(jni: Jni<'_>) {
     };
     for object in jvmti.threads(jni).unwrap_or_default() {
         let env = env_of(jni, object);
-        if let Some(thread) = record(jni, env, object).filter(|_| !env.is_null()) {
+        if let Some(thread) = record(jni, env.addr(), object, None).filter(|_| !env.is_null()) {
             let mut threads = changing();
             if let Entry::Vacant(place) = threads.get_or_insert_default().entry(env.addr()) {
                 place.insert(Some(thread));
@@ -336,7 +483,7 @@ pub(super) fn started(jni: Jni<'_>, object: Local<'_>) -> Option<Arc<Thread>> {
         }
         let thread = match new.take() {
             Some(thread) => thread,
-            None => record(jni, env, object)?,
+            None => record(jni, env.addr(), object, None)?,
         };
         let mut threads = changing();
         let place = threads
@@ -359,7 +506,11 @@ pub(super) fn ended(jni: Jni<'_>) {
     if let Some(thread) = &thread {
         thread.suspension.end();
     }
-    let _ = OWN.try_with(Own::forget);
+    let _ = OWN.try_with(|own| {
+        if own.unmount().is_none() {
+            own.forget();
+        }
+    });
     let mut threads = changing();
     if let Some(threads) = threads.as_mut() {
         if layer::is_running() {
@@ -368,64 +519,6 @@ pub(super) fn ended(jni: Jni<'_>) {
             threads.insert(env.addr(), None);
         }
     }
-}
-
-/// Sends `THREAD_START` to those profilers that want it and have not got it.
-pub(super) fn announce(jni: Jni<'_>, thread: &Thread) {
-    let wanted = layer::wanted(event::THREAD_START);
-    if wanted & !thread.announced.load(Ordering::SeqCst) != 0 {
-        let _sending = announcing::begin(of_thread(thread.env));
-        let new = wanted & !thread.announced.fetch_or(wanted, Ordering::SeqCst);
-        start_event(jni, thread, new, event::THREAD_START, true);
-    }
-    announcing::wait_for(of_thread(thread.env));
-}
-
-/// Sends the `THREAD_END` of the calling thread. A profiler that wants `THREAD_START` and has not got it gets neither.
-pub(super) fn announce_end(jni: Jni<'_>) {
-    let env = layer::id(jni);
-    let Some(thread) = find(env) else {
-        return;
-    };
-    // From now on, no other thread sends the `THREAD_START`. A thread that is sending it comes to its end first.
-    let told = thread.announced.swap(Profilers::MAX, Ordering::SeqCst);
-    announcing::wait_for(of_thread(thread.env));
-    let to = layer::wanted_after(event::THREAD_END, event::THREAD_START, told);
-    if to != 0 {
-        let thread_start = ThreadStart {
-            name: c"".as_ptr(),
-            group: c"".as_ptr(),
-            parent: c"".as_ptr(),
-            thread: definitions::id_of(jni, thread.object()),
-            env,
-        };
-        layer::send(to, event::THREAD_END, env, Data { thread_start });
-    }
-}
-
-/// Sends the requested `THREAD_START`.
-pub(super) fn requested(jni: Jni<'_>, thread: &Thread, to: Profilers) {
-    start_event(jni, thread, to, event::THREAD_START | REQUESTED, false);
-}
-
-fn start_event(jni: Jni<'_>, thread: &Thread, to: Profilers, event_type: i32, own_env: bool) {
-    let Some(jvmti) = layer::jvmti().filter(|_| to != 0) else {
-        return;
-    };
-    let object = thread.object();
-    let id = definitions::id_of_thread(jni, object);
-    let names = jvmti.thread_names(object).unwrap_or_default();
-    let (name, group, parent) = (text(&names.name), text(&names.group), text(&names.parent));
-    let env: EnvId = std::ptr::with_exposed_provenance_mut(thread.env);
-    let data = ThreadStart {
-        name: name.as_ptr(),
-        group: group.as_ptr(),
-        parent: parent.as_ptr(),
-        thread: id,
-        env,
-    };
-    let sender = if own_env { env } else { layer::id(jni) };
-    layer::send(to, event_type, sender, Data { thread_start: data });
 }
 
 /// Returns the environment of the thread of `object`; null if `object` is no thread or has no environment.

@@ -56,11 +56,15 @@ pub(crate) fn agent_option(judge: &str, options: &str) -> Result<String> {
     ))
 }
 
-/// The program of `java/Judged.java` under one judge or several.
+/// The program of `java/Judged.java`, or another one, under one judge or several.
 pub(crate) struct Run {
     feature: u32,
+    program: &'static str,
+    arguments: Vec<String>,
     judge: &'static str,
     options: String,
+    /// True if the judges see virtual threads as threads.
+    sees_virtual_threads: bool,
     others: Vec<String>,
     jvm: Vec<String>,
     /// Folder for files of the run; it is removed at the end.
@@ -71,8 +75,11 @@ impl Run {
     pub(crate) fn new(feature: u32, judge: &'static str, options: &str) -> Self {
         Run {
             feature,
+            program: "Judged",
+            arguments: Vec::new(),
             judge,
             options: options.to_owned(),
+            sees_virtual_threads: false,
             others: Vec::new(),
             jvm: Vec::new(),
             folder: TempDir::new().expect("a temporary folder"),
@@ -85,9 +92,32 @@ impl Run {
         self
     }
 
+    /// Runs another program of `java`, with these arguments.
+    pub(crate) fn program(mut self, program: &'static str, arguments: &[&str]) -> Self {
+        self.program = program;
+        self.arguments = arguments.iter().map(|&it| it.to_owned()).collect();
+        self
+    }
+
+    /// Shows the judges virtual threads as threads. To be called before `beside`.
+    pub(crate) fn virtual_threads(mut self) -> Self {
+        self.sees_virtual_threads = true;
+        self
+    }
+
+    fn agent_option(&self, judge: &str, options: &str) -> Result<String> {
+        let option = agent_option(judge, options)?;
+        Ok(if self.sees_virtual_threads {
+            option.replacen(",opts=", ",virtual=threads,opts=", 1)
+        } else {
+            option
+        })
+    }
+
     /// Adds a second judge.
     pub(crate) fn beside(mut self, judge: &str, options: &str) -> Result<Self> {
-        self.others.push(agent_option(judge, options)?);
+        let option = self.agent_option(judge, options)?;
+        self.others.push(option);
         Ok(self)
     }
 
@@ -100,7 +130,12 @@ impl Run {
     /// Runs the program, whatever its end.
     pub(crate) fn ended(&self) -> Result<Output> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java");
-        let sources = ["Judged.java", "JudgedLoader.java", "JudgedNumbers.java"];
+        let sources = [
+            "Judged.java",
+            "JudgedLoader.java",
+            "JudgedNumbers.java",
+            "JudgedVirtual.java",
+        ];
         let sources = sources.map(|source| folder.join(source));
         let classes = source::compile_once("Judged", &sources, |javac| {
             javac.args(["-g", "--release", "11"]).args(&sources);
@@ -112,12 +147,13 @@ impl Run {
             // After a crash, the JVM's files are in this folder, and no core file is written.
             .current_dir(self.folder.path())
             .arg("-XX:-CreateCoredumpOnCrash")
-            .arg(agent_option(self.judge, &self.options)?)
+            .arg(self.agent_option(self.judge, &self.options)?)
             .args(&self.others)
             .args(&self.jvm)
             .arg("-cp")
             .arg(classes)
-            .arg("Judged");
+            .arg(self.program)
+            .args(&self.arguments);
         process::finish(&mut java)
     }
 

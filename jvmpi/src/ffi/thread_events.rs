@@ -1,0 +1,70 @@
+//! `THREAD_START` and `THREAD_END`.
+
+use std::sync::atomic::Ordering;
+
+use loadhook_jvm::jni::Jni;
+
+use super::announcing::{self, of_thread};
+use super::definitions;
+use super::layer::{self, Profilers};
+use super::own::text;
+use super::threads::{self, Thread};
+use crate::abi::{Data, EnvId, REQUESTED, ThreadStart, event};
+
+/// Sends `THREAD_START` to those profilers that want it and have not got it.
+pub(super) fn announce(jni: Jni<'_>, thread: &Thread) {
+    let wanted = layer::wanted(event::THREAD_START);
+    if wanted & !thread.announced.load(Ordering::SeqCst) != 0 {
+        let _sending = announcing::begin(of_thread(thread.env));
+        let new = wanted & !thread.announced.fetch_or(wanted, Ordering::SeqCst);
+        start_event(jni, thread, new, event::THREAD_START, true);
+    }
+    announcing::wait_for(of_thread(thread.env));
+}
+
+/// Sends the `THREAD_END` of the calling thread. A profiler that wants `THREAD_START` and has not got it gets neither.
+pub(super) fn announce_end(jni: Jni<'_>) {
+    let env = layer::id(jni);
+    let Some(thread) = threads::find(env) else {
+        return;
+    };
+    // From now on, no other thread sends the `THREAD_START`. A thread that is sending it comes to its end first.
+    let told = thread.announced.swap(Profilers::MAX, Ordering::SeqCst);
+    announcing::wait_for(of_thread(thread.env));
+    let to = layer::wanted_after(event::THREAD_END, event::THREAD_START, told);
+    if to != 0 {
+        let thread_start = ThreadStart {
+            name: c"".as_ptr(),
+            group: c"".as_ptr(),
+            parent: c"".as_ptr(),
+            thread: definitions::id_of(jni, thread.object()),
+            env,
+        };
+        layer::send(to, event::THREAD_END, env, Data { thread_start });
+    }
+}
+
+/// Sends the requested `THREAD_START`.
+pub(super) fn requested(jni: Jni<'_>, thread: &Thread, to: Profilers) {
+    start_event(jni, thread, to, event::THREAD_START | REQUESTED, false);
+}
+
+fn start_event(jni: Jni<'_>, thread: &Thread, to: Profilers, event_type: i32, own_env: bool) {
+    let Some(jvmti) = layer::jvmti().filter(|_| to != 0) else {
+        return;
+    };
+    let object = thread.object();
+    let id = definitions::id_of_thread(jni, object);
+    let names = jvmti.thread_names(object).unwrap_or_default();
+    let (name, group, parent) = (text(&names.name), text(&names.group), text(&names.parent));
+    let env: EnvId = std::ptr::with_exposed_provenance_mut(thread.env);
+    let data = ThreadStart {
+        name: name.as_ptr(),
+        group: group.as_ptr(),
+        parent: parent.as_ptr(),
+        thread: id,
+        env,
+    };
+    let sender = if own_env { env } else { layer::id(jni) };
+    layer::send(to, event_type, sender, Data { thread_start: data });
+}
