@@ -382,6 +382,7 @@ unsafe extern "system" fn monitor_contended_enter(
                 owner = usage.map_or(0, |usage| threads::env_of(jni, usage.owner).addr());
             }
             let told = layer::wanted(event::MONITOR_CONTENDED_ENTER);
+            threads::set_entering(jni, true);
             threads::on_own(env, |own| own.entering.set(Some(Entering { told, owner })));
             if told != 0 {
                 let data = layer::object_data(definitions::id_of(jni, object));
@@ -410,7 +411,7 @@ unsafe extern "system" fn monitor_contended_entered(
             // may have ended.
             let to = layer::wanted(event::MONITOR_CONTENDED_EXIT);
             let owner = std::ptr::with_exposed_provenance_mut(owner);
-            if threads::find(owner).is_some() {
+            if threads::may_leave(owner) {
                 layer::send(to, event::MONITOR_CONTENDED_EXIT, owner, data);
             }
             let (first, second) = (
@@ -419,6 +420,7 @@ unsafe extern "system" fn monitor_contended_entered(
             );
             let to = layer::wanted_after(second, first, told);
             layer::send(to, second, layer::id(jni), data);
+            threads::set_entering(jni, false);
         });
     }
 }

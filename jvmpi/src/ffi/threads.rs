@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 use loadhook_jvm::jni::{Field, Jni};
@@ -31,6 +31,8 @@ pub(super) struct Thread {
     storage: [AtomicPtr<c_void>; MOST_PROFILERS],
     /// The profilers that have got the thread's `THREAD_START`.
     pub(super) announced: AtomicU8,
+    /// True from the thread's `MONITOR_CONTENDED_ENTER` to its `MONITOR_CONTENDED_ENTERED`.
+    is_entering: AtomicBool,
     /// The state of the thread's suspension by profilers.
     pub(super) suspension: Suspension,
     /// What only a virtual thread has.
@@ -362,6 +364,19 @@ pub(super) fn set_storage(env: EnvId, profiler: usize, value: *mut c_void) {
     });
 }
 
+/// Notes that the calling thread begins or ends a wait to enter a monitor.
+pub(super) fn set_entering(jni: Jni<'_>, is_entering: bool) {
+    with(layer::id(jni), |thread| {
+        thread.is_entering.store(is_entering, Ordering::SeqCst);
+    });
+}
+
+/// Returns whether profilers can be told that the thread with this environment has left a monitor. If it waits to enter
+/// one already, the event would come too late.
+pub(super) fn may_leave(env: EnvId) -> bool {
+    with(env, |thread| !thread.is_entering.load(Ordering::SeqCst)) == Some(true)
+}
+
 /// Returns whether `thread`, which waits or has waited, is a virtual thread that left its carrier for this.
 pub(super) fn has_left_carrier(jni: Jni<'_>, thread: Local<'_>) -> bool {
     /// The version from which on monitors do not hold up carriers.
@@ -415,6 +430,7 @@ fn record(
         object,
         storage: [const { AtomicPtr::new(null_mut()) }; MOST_PROFILERS],
         announced: AtomicU8::new(0),
+        is_entering: AtomicBool::new(false),
         suspension: Suspension::default(),
         virtual_part,
     }))
