@@ -1,40 +1,49 @@
 //! The processor time of virtual threads. The operating system counts it for the carriers.
 
-use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::own;
 
 /// Counts the processor time of one virtual thread, in nanoseconds.
 #[derive(Default)]
-pub(super) struct Meter {
+pub(super) struct Meter(Mutex<State>);
+
+#[derive(Default)]
+struct State {
     /// The time up to the last stop.
-    used: AtomicI64,
-    /// The clock of the carrier; 0 while the virtual thread has none.
-    clock: AtomicI32,
+    used: i64,
+    /// The clock of the carrier; `None` while the virtual thread has no carrier.
+    clock: Option<libc::clockid_t>,
     /// The time of this clock at which the virtual thread would have had no time yet.
-    zero: AtomicI64,
+    zero: i64,
 }
 
 impl Meter {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Notes that the calling thread begins to run the virtual thread.
     pub(super) fn start(&self) {
-        let used = self.used.load(Ordering::SeqCst);
-        self.zero.store(own::cpu_time() - used, Ordering::SeqCst);
-        self.clock.store(own::cpu_clock(), Ordering::SeqCst);
+        let mut state = self.state();
+        state.zero = own::cpu_time() - state.used;
+        state.clock = Some(own::cpu_clock());
     }
 
     /// Notes that the calling thread stops running the virtual thread. Returns the time since the start.
     pub(super) fn stop(&self) -> i64 {
-        let used = own::cpu_time() - self.zero.load(Ordering::SeqCst);
-        self.clock.store(0, Ordering::SeqCst);
-        used - self.used.swap(used, Ordering::SeqCst)
+        let mut state = self.state();
+        let used = own::cpu_time() - state.zero;
+        state.clock = None;
+        used - std::mem::replace(&mut state.used, used)
     }
 
     /// Returns the time so far. Any thread may ask.
     pub(super) fn read(&self) -> i64 {
-        match self.clock.load(Ordering::SeqCst) {
-            0 => self.used.load(Ordering::SeqCst),
-            clock => own::clock(clock) - self.zero.load(Ordering::SeqCst),
+        let state = self.state();
+        match state.clock {
+            None => state.used,
+            Some(clock) => own::clock(clock) - state.zero,
         }
     }
 }
