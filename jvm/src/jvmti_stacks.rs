@@ -49,6 +49,15 @@ impl Jvmti {
         Ok(self.take_references(jni, count, threads))
     }
 
+    /// The calling thread; the virtual thread that it runs, if it is a carrier.
+    pub fn current_thread<'f>(self, _jni: Jni<'f>) -> Result<Local<'f>> {
+        type F = unsafe extern "system" fn(Env, *mut Object) -> JvmtiError;
+        let mut thread: Object = null_mut();
+        // SAFETY: `thread` is written before success is reported.
+        check(unsafe { self.function::<F>(jvmti::GET_CURRENT_THREAD)(self.env, &mut thread) })?;
+        Ok(Local::new(thread))
+    }
+
     /// The top-level thread group, `system`, to which the JVM's own threads belong.
     pub fn system_thread_group<'f>(self, jni: Jni<'f>) -> Result<Local<'f>> {
         type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;

@@ -113,6 +113,7 @@ pub mod jvmti {
     pub const GET_CURRENT_CONTENDED_MONITOR: usize = 10;
     pub const RUN_AGENT_THREAD: usize = 11;
     pub const GET_TOP_THREAD_GROUPS: usize = 12;
+    pub const GET_CURRENT_THREAD: usize = 17;
     pub const GET_LOCAL_INT: usize = 21;
     pub const GET_NAMED_MODULE: usize = 39;
     pub const IS_MODIFIABLE_CLASS: usize = 44;

@@ -72,6 +72,7 @@ pub(crate) const JVMTI: &[(&str, usize)] = &[
     ("ForceGarbageCollection", jvmti::FORCE_GARBAGE_COLLECTION),
     ("SetEventCallbacks", jvmti::SET_EVENT_CALLBACKS),
     ("GetSystemProperty", jvmti::GET_SYSTEM_PROPERTY),
+    ("GetCurrentThread", jvmti::GET_CURRENT_THREAD),
     (
         "GetCurrentThreadCpuTime",
         jvmti::GET_CURRENT_THREAD_CPU_TIME,

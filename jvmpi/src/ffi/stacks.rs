@@ -1,7 +1,5 @@
 //! Stacks of threads, as JVMPI shows them.
 
-use loadhook_jvm::reference::Local;
-
 use super::{layer, lines, methods, threads, versions};
 use crate::abi::{CallFrame, CallTrace, EnvId, Int};
 
@@ -16,14 +14,18 @@ pub(super) fn frames(env: EnvId, depth: usize) -> Vec<CallFrame> {
     if depth == 0 {
         return Vec::new();
     }
-    // Null is the calling thread, with the virtual thread that it runs as a carrier.
-    let is_own = layer::current_jni().is_some_and(|jni| layer::id(jni) == env);
-    let object = if is_own && !thread.is_virtual() {
-        Local::NULL
-    } else {
-        thread.object()
-    };
-    let found = jvmti.stack_trace_of(object, depth + 1);
+    // JVM TI takes the calling thread for the virtual thread that it runs as a carrier. It must not be null: for null,
+    // JDK 21 waits until no virtual thread is being mounted anywhere.
+    let own = layer::current_jni().filter(|jni| layer::id(*jni) == env && !thread.is_virtual());
+    let own = own.and_then(|jni| {
+        jni.framed(|jni| {
+            let current = jvmti.current_thread(jni).ok()?;
+            Some(jvmti.stack_trace_of(current, depth + 1))
+        })
+    });
+    let found = own
+        .flatten()
+        .unwrap_or_else(|| jvmti.stack_trace_of(thread.object(), depth + 1));
     let mut frames = Vec::new();
     for frame in found {
         if frames.len() < depth && !methods::is_own(frame.method) {
