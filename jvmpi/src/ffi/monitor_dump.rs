@@ -10,7 +10,7 @@ use super::dump_records::Bytes;
 use super::layer::{self, Profilers};
 use super::stacks::Traces;
 use super::{definitions, raw_monitors, thread_control, threads};
-use crate::abi::{Data, Int, MonitorDump, REQUESTED, event};
+use crate::abi::{Data, EnvId, Int, MonitorDump, REQUESTED, event};
 
 /// `JVMPI_MONITOR_JAVA` and `JVMPI_MONITOR_RAW`.
 const JAVA: u8 = 1;
@@ -57,9 +57,10 @@ pub(super) fn send(jni: Jni<'_>, to: Profilers) -> bool {
 /// A monitor of an object, as the threads that use it tell.
 struct Used<'f> {
     object: Local<'f>,
+    /// The virtual thread that owns it; 0 if none does. Since JDK 23, `GetObjectMonitorUsage` leaves virtual threads
+    /// out.
     owner: usize,
-    /// Virtual threads that wait to enter, and to be notified. Since JDK 23, `GetObjectMonitorUsage` leaves virtual
-    /// threads out.
+    /// Virtual threads that wait to enter, and to be notified.
     entering: BTreeSet<usize>,
     waiting: BTreeSet<usize>,
 }
@@ -92,7 +93,9 @@ fn used_monitors<'f>(jvmti: Jvmti, jni: Jni<'f>) -> Monitors<'f> {
     for thread in threads::all() {
         let owned = jvmti.owned_monitors(jni, thread.object());
         for object in owned.unwrap_or_default() {
-            if let Some(monitor) = monitor_of(&mut monitors, jni, object) {
+            if let Some(monitor) = monitor_of(&mut monitors, jni, object)
+                && thread.is_virtual()
+            {
                 monitor.owner = thread.env;
             }
         }
@@ -118,6 +121,23 @@ fn known_env(jni: Jni<'_>, thread: Local<'_>) -> Option<usize> {
     threads::find(env).map(|thread| thread.env)
 }
 
+/// Returns the virtual thread that owns a monitor and is not among those that wait for it; 0 if there is none. The
+/// threads run on, so the owner may have left the monitor since it was found.
+fn still_owner(jvmti: Jvmti, jni: Jni<'_>, used: &Used<'_>) -> usize {
+    let env: EnvId = std::ptr::with_exposed_provenance_mut(used.owner);
+    let Some(thread) = threads::find(env) else {
+        return 0;
+    };
+    let owned = jvmti.owned_monitors(jni, thread.object());
+    let mut owned = owned.unwrap_or_default().into_iter();
+    let waits = used.entering.contains(&used.owner) || used.waiting.contains(&used.owner);
+    if !waits && owned.any(|object| jni.is_same(object, used.object)) {
+        used.owner
+    } else {
+        0
+    }
+}
+
 /// Writes the records of the objects' monitors that a thread owns or waits for.
 fn java_monitors(jvmti: Jvmti, jni: Jni<'_>, bytes: &mut Bytes) {
     for (id, mut used) in used_monitors(jvmti, jni) {
@@ -132,9 +152,15 @@ fn java_monitors(jvmti: Jvmti, jni: Jni<'_>, bytes: &mut Bytes) {
         used.entering.extend(envs(&usage.to_enter));
         // Before JDK 23, JVM TI also counts threads that wait to be notified among those that wait to enter.
         used.entering.retain(|env| !used.waiting.contains(env));
-        let (owner, entries) = match known_env(jni, usage.owner) {
-            Some(owner) => (owner, usage.entries.max(0) as u32),
-            None => (used.owner, u32::from(used.owner != 0)),
+        let (owner, entries) = if usage.owner.is_null() {
+            let owner = still_owner(jvmti, jni, &used);
+            (owner, u32::from(owner != 0))
+        } else {
+            let owner = known_env(jni, usage.owner);
+            (
+                owner.unwrap_or(0),
+                owner.map_or(0, |_| usage.entries.max(0) as u32),
+            )
         };
         bytes.u1(JAVA);
         bytes.pointer(id);
