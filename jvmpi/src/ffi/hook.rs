@@ -129,11 +129,12 @@ pub(super) fn kind() -> Kind {
 
 /// Classes and methods that run while the JDK mounts or unmounts a virtual thread. A class is meant with its nested ones
 /// if its name ends in `$`; all its methods are meant if none is named.
-const MOUNTING: [(&[u8], &[&[u8]]); 7] = [
+const MOUNTING: [(&[u8], &[&[u8]]); 8] = [
     (b"java/lang/VirtualThread", &[]),
     (b"java/lang/VirtualThread$VThreadContinuation", &[]),
     (b"java/lang/VirtualThread$VThreadContinuation$", &[]),
     (b"jdk/internal/vm/Continuation", &[]),
+    (b"jdk/internal/vm/StackChunk", &[]),
     (
         b"java/lang/Thread",
         &[
