@@ -42,14 +42,21 @@ pub(super) fn enable(
 /// Lets the calling thread act as the virtual thread that it begins to run. Sends the `THREAD_START` of the virtual
 /// thread if need be.
 pub(super) fn mounted(jni: Jni<'_>, object: Local<'_>) {
+    act_as(jni, object);
+}
+
+/// Carries out [`mounted`]. Returns whether the calling thread acts as the virtual thread now. It does not if there is
+/// no memory for a record.
+fn act_as(jni: Jni<'_>, object: Local<'_>) -> bool {
     let Some(thread) = threads::of_virtual(jni, object) else {
-        return;
+        return false;
     };
     let env = jni.env.cast();
     threads::on_own(env, |own| own.mount(&thread, env));
     if layer::is_running() {
         thread_events::announce(jni, &thread);
     }
+    layer::id(jni).addr() == thread.env
 }
 
 /// Lets the calling thread act as itself again.
@@ -59,7 +66,10 @@ pub(super) fn unmounted(jni: Jni<'_>) {
 
 /// Ends a virtual thread, which the calling thread runs or has just stopped running.
 pub(super) fn ended(jni: Jni<'_>, object: Local<'_>) {
-    mounted(jni, object);
+    if !act_as(jni, object) {
+        // Otherwise the carrier would be ended.
+        return;
+    }
     methods::thread_ends(jni.env.cast());
     thread_events::announce_end(jni);
     virtual_ids::remove(jni, object);
