@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::ptr::null_mut;
+use std::sync::{Arc, Weak};
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jvmti::MethodKey;
@@ -12,7 +13,7 @@ use loadhook_jvm::sys::{
 
 use super::hook::Arriving;
 use super::layer::{self, NO_DATA, guarded};
-use super::threads::{Entering, Waiting};
+use super::thread_record::{Entering, Waiting};
 use super::{
     allocations, arrivals, code_facts, collections, compiled, definitions, hook, instructions,
     method_ids, methods, own, sleeps, thread_events, threads, virtual_threads,
@@ -375,11 +376,12 @@ unsafe extern "system" fn monitor_contended_enter(
     unsafe {
         on_waiting_thread(env, thread, |jni| {
             let object = Local::new(object);
-            let mut owner = 0;
+            let mut owner = Weak::new();
             if layer::wanted(event::MONITOR_CONTENDED_EXIT) != 0 {
                 let usage =
                     layer::jvmti().and_then(|jvmti| jvmti.monitor_threads(jni, object).ok());
-                owner = usage.map_or(0, |usage| threads::env_of(jni, usage.owner).addr());
+                let thread = usage.and_then(|it| threads::find(threads::env_of(jni, it.owner)));
+                owner = thread.map_or(owner, |thread| Arc::downgrade(&thread));
             }
             let told = layer::wanted(event::MONITOR_CONTENDED_ENTER);
             threads::set_entering(jni, true);
@@ -401,6 +403,7 @@ unsafe extern "system" fn monitor_contended_entered(
     // SAFETY: as above.
     unsafe {
         on_waiting_thread(env, thread, |jni| {
+            threads::set_entering(jni, false);
             // If there is no record of the wait, it began before the first profiler enabled an event of monitors.
             let entering = threads::on_own(env, |own| own.entering.take());
             let Some(Entering { told, owner }) = entering.flatten() else {
@@ -410,8 +413,7 @@ unsafe extern "system" fn monitor_contended_entered(
             // The JVM does not report when the owner leaves the monitor. The owner has left it by now, and its thread
             // may have ended.
             let to = layer::wanted(event::MONITOR_CONTENDED_EXIT);
-            let owner = std::ptr::with_exposed_provenance_mut(owner);
-            if threads::may_leave(owner) {
+            if let Some(owner) = threads::has_left(&owner) {
                 layer::send(to, event::MONITOR_CONTENDED_EXIT, owner, data);
             }
             let (first, second) = (
@@ -420,7 +422,6 @@ unsafe extern "system" fn monitor_contended_entered(
             );
             let to = layer::wanted_after(second, first, told);
             layer::send(to, second, layer::id(jni), data);
-            threads::set_entering(jni, false);
         });
     }
 }

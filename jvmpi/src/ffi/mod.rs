@@ -37,6 +37,7 @@ mod suspension;
 mod tags;
 mod thread_control;
 mod thread_events;
+mod thread_record;
 mod threads;
 mod turns;
 mod versions;

@@ -8,7 +8,7 @@ use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::sys::{Capabilities, capability, event as jvmti_event};
 
 use super::turns::Turns;
-use super::{code_facts, collections, jni_references, layer, probes};
+use super::{code_facts, collections, jni_references, layer, probes, threads};
 use crate::abi::{Int, event};
 
 /// Capabilities that the layer needs whatever events are enabled. It asks for them one by one: if the JVM lacks one,
@@ -261,6 +261,9 @@ fn change_sources(jvmti: Jvmti) -> bool {
 fn switch(jvmti: Jvmti, source: c_int, bit: u64, needed: bool) {
     if source == jvmti_event::SAMPLED_OBJECT_ALLOC && needed {
         let _ = jvmti.set_heap_sampling_interval(0);
+    }
+    if source == jvmti_event::MONITOR_CONTENDED_ENTERED && needed {
+        threads::forget_entering();
     }
     let is_hook = source == jvmti_event::CLASS_FILE_LOAD_HOOK;
     if is_hook && !needed {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use loadhook_jvm::sys::thread_state;
 
 use super::suspension::Hold;
-use super::threads::Thread;
+use super::thread_record::Thread;
 use super::{collections, layer, threads};
 use crate::abi::{EnvId, Int};
 

@@ -8,7 +8,8 @@ use super::announcing::{self, of_thread};
 use super::definitions;
 use super::layer::{self, Profilers};
 use super::own::text;
-use super::threads::{self, Thread};
+use super::thread_record::Thread;
+use super::threads;
 use crate::abi::{Data, EnvId, REQUESTED, ThreadStart, event};
 
 /// Sends `THREAD_START` to those profilers that want it and have not got it.

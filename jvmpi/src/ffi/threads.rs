@@ -5,75 +5,18 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard, Weak};
 
 use loadhook_jvm::jni::{Field, Jni};
-use loadhook_jvm::jvmti::Jvmti;
-use loadhook_jvm::reference::{Global, Local};
+use loadhook_jvm::reference::Local;
 
 use super::announcing::{self, of_thread};
-use super::calls::{Call, Calls};
-use super::cpu_time::Meter;
-use super::layer::{self, MOST_PROFILERS, Profilers};
-use super::own;
-use super::suspension::Suspension;
-use super::virtual_env::VirtualEnv;
-use super::virtual_ids;
+use super::calls::Calls;
+use super::layer;
+use super::thread_record::{Aside, Entering, Thread, Virtual, Waiting};
+use super::{own, virtual_ids};
 use crate::abi::EnvId;
-
-/// The record of a thread. Each user holds an `Arc` of it, so the reference to the thread's object lives until the last
-/// use.
-pub(super) struct Thread {
-    pub(super) env: usize,
-    object: Global,
-    /// Each profiler's storage.
-    storage: [AtomicPtr<c_void>; MOST_PROFILERS],
-    /// The profilers that have got the thread's `THREAD_START`.
-    pub(super) announced: AtomicU8,
-    /// True from the thread's `MONITOR_CONTENDED_ENTER` to its `MONITOR_CONTENDED_ENTERED`.
-    is_entering: AtomicBool,
-    /// The state of the thread's suspension by profilers.
-    pub(super) suspension: Suspension,
-    /// What only a virtual thread has.
-    virtual_part: Option<Box<Virtual>>,
-}
-
-/// The part of a record that only a virtual thread has.
-struct Virtual {
-    env: VirtualEnv,
-    meter: Meter,
-    /// The thread's state while no carrier runs it.
-    aside: Mutex<Aside>,
-}
-
-impl Thread {
-    /// Returns the thread's object.
-    pub(super) fn object(&self) -> Local<'_> {
-        self.object.local()
-    }
-
-    /// Returns whether it is a virtual thread.
-    pub(super) fn is_virtual(&self) -> bool {
-        self.virtual_part.is_some()
-    }
-
-    /// Returns the thread's processor time in nanoseconds.
-    pub(super) fn cpu_time(&self, jvmti: Jvmti) -> i64 {
-        match &self.virtual_part {
-            Some(part) => part.meter.read(),
-            None => jvmti.thread_cpu_time(self.object()),
-        }
-    }
-}
-
-impl Drop for Thread {
-    fn drop(&mut self) {
-        if let Some(jni) = layer::current_jni() {
-            own::delete_global(jni, self.object);
-        }
-    }
-}
 
 /// The state that only the thread itself uses. While a carrier runs a virtual thread that profilers see, it is the state
 /// of the virtual thread.
@@ -97,34 +40,6 @@ pub(super) struct Own {
     pub(super) entering: Cell<Option<Entering>>,
     /// The present `Object.wait`, while there is one.
     pub(super) waiting: Cell<Option<Waiting>>,
-}
-
-/// The state of a thread that another thread's state has replaced in [`Own`].
-#[derive(Default)]
-struct Aside {
-    record: Option<Arc<Thread>>,
-    calls: Vec<Call>,
-    beginning: u32,
-    entering: Option<Entering>,
-    waiting: Option<Waiting>,
-}
-
-/// A thread's `Object.wait`.
-#[derive(Clone, Copy)]
-pub(super) struct Waiting {
-    /// The profilers that have got `MONITOR_WAIT`.
-    pub(super) told: Profilers,
-    /// The start, in nanoseconds.
-    pub(super) began: i64,
-}
-
-/// A thread's wait to enter a monitor.
-#[derive(Clone, Copy)]
-pub(super) struct Entering {
-    /// The profilers that have got `MONITOR_CONTENDED_ENTER`.
-    pub(super) told: Profilers,
-    /// Environment of the thread that owned the monitor; 0 if it is not known.
-    pub(super) owner: usize,
 }
 
 thread_local! {
@@ -255,7 +170,20 @@ impl Own {
         self.shown.get()
     }
 
-    /// Replaces the state of the carrier, whose environment is `env`, by that of a virtual thread.
+    fn forget(&self) {
+        self.leave_place();
+        self.shown.set(null_mut());
+        self.carried.set(0);
+        self.record.replace(None);
+        self.is_told.set(false);
+        self.calls.clear();
+        self.entering.set(None);
+        self.waiting.set(None);
+    }
+}
+
+impl Own {
+    /// Mounts a virtual thread: replaces the state of the carrier, whose environment is `env`, by that of a virtual thread.
     pub(super) fn mount(&self, thread: &Arc<Thread>, env: EnvId) {
         let Some(part) = thread.virtual_part.as_ref() else {
             return;
@@ -297,31 +225,14 @@ impl Own {
         aside.record = self.record.replace(aside.record.take());
         aside.calls = self.calls.replace(std::mem::take(&mut aside.calls));
         aside.beginning = self.beginning.replace(aside.beginning);
-        aside.entering = self.entering.replace(aside.entering);
+        aside.entering = self.entering.replace(aside.entering.take());
         aside.waiting = self.waiting.replace(aside.waiting);
-    }
-
-    fn forget(&self) {
-        self.leave_place();
-        self.shown.set(null_mut());
-        self.carried.set(0);
-        self.record.replace(None);
-        self.is_told.set(false);
-        self.calls.clear();
-        self.entering.set(None);
-        self.waiting.set(None);
     }
 }
 
 impl Drop for Own {
     fn drop(&mut self) {
         self.leave_place();
-    }
-}
-
-impl Virtual {
-    fn aside(&self) -> MutexGuard<'_, Aside> {
-        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -371,10 +282,22 @@ pub(super) fn set_entering(jni: Jni<'_>, is_entering: bool) {
     });
 }
 
-/// Returns whether profilers can be told that the thread with this environment has left a monitor. If it waits to enter
-/// one already, the event would come too late.
-pub(super) fn may_leave(env: EnvId) -> bool {
-    with(env, |thread| !thread.is_entering.load(Ordering::SeqCst)) == Some(true)
+/// Notes that no thread is known to wait to enter a monitor. Nobody noted the ends of waits while the events of monitors
+/// were disabled.
+pub(super) fn forget_entering() {
+    for thread in all() {
+        thread.is_entering.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Returns the environment of the thread that has left a monitor, if profilers can be told so: it has not ended, and is
+/// no virtual thread that waits to enter a monitor already, since from such a thread the event would come too late.
+pub(super) fn has_left(owner: &Weak<Thread>) -> Option<EnvId> {
+    let thread = owner.upgrade()?;
+    let env: EnvId = std::ptr::with_exposed_provenance_mut(thread.env);
+    let is_alive = with(env, |known| Arc::ptr_eq(known, &thread)) == Some(true);
+    let is_back = thread.is_virtual() && thread.is_entering.load(Ordering::SeqCst);
+    (is_alive && !is_back).then_some(env)
 }
 
 /// Returns whether `thread`, which waits or has waited, is a virtual thread that left its carrier for this.
@@ -383,16 +306,18 @@ pub(super) fn has_left_carrier(jni: Jni<'_>, thread: Local<'_>) -> bool {
     const WITHOUT_PINNING: u32 = 24;
     own::java_version() >= WITHOUT_PINNING
         && with(layer::id(jni), |carrier| {
-            !jni.is_same(carrier.object, thread)
+            !jni.is_same(carrier.object(), thread)
         }) == Some(true)
 }
 
-/// Learns the distance between `Thread.eetop` and the environment, from the calling thread `thread`.
+/// Learns the fields of `Thread`, and the distance between `Thread.eetop` and the environment, from the calling thread
+/// `thread`.
 pub(super) fn learn(jni: Jni<'_>, thread: Local<'_>) {
-    let eetop = jni
-        .find_class(c"java/lang/Thread")
-        .and_then(|class| jni.field(class, c"eetop", c"J"));
-    let Ok(eetop) = eetop else {
+    let Ok(class) = jni.find_class(c"java/lang/Thread") else {
+        return;
+    };
+    virtual_ids::learn(jni, class);
+    let Ok(eetop) = jni.field(class, c"eetop", c"J") else {
         return;
     };
     if let Ok(address) = jni.long_field(thread, eetop) {
@@ -425,15 +350,7 @@ fn record(
     virtual_part: Option<Box<Virtual>>,
 ) -> Option<Arc<Thread>> {
     let object = own::global(jni, object)?;
-    Some(Arc::new(Thread {
-        env,
-        object,
-        storage: [const { AtomicPtr::new(null_mut()) }; MOST_PROFILERS],
-        announced: AtomicU8::new(0),
-        is_entering: AtomicBool::new(false),
-        suspension: Suspension::default(),
-        virtual_part,
-    }))
+    Some(Arc::new(Thread::new(env, object, virtual_part)))
 }
 
 /// Returns the record of a virtual thread, and makes it if there is none. To be called by the carrier that runs the
@@ -442,12 +359,8 @@ pub(super) fn of_virtual(jni: Jni<'_>, object: Local<'_>) -> Option<Arc<Thread>>
     if let Some(thread) = known(virtual_ids::find(jni, object)) {
         return Some(thread);
     }
-    let part = Box::new(Virtual {
-        env: VirtualEnv::new(),
-        meter: Meter::default(),
-        aside: Mutex::default(),
-    });
-    let env = part.env.id();
+    let part = Box::new(Virtual::new());
+    let env = part.env();
     let thread = record(jni, env, object, Some(part))?;
     changing()
         .get_or_insert_default()
@@ -494,7 +407,10 @@ pub(super) fn started(jni: Jni<'_>, object: Local<'_>) -> Option<Arc<Thread>> {
     let mut new = None;
     loop {
         let before = known(env);
-        if let Some(thread) = before.as_ref().filter(|it| jni.is_same(it.object, object)) {
+        if let Some(thread) = before
+            .as_ref()
+            .filter(|it| jni.is_same(it.object(), object))
+        {
             return Some(thread.clone());
         }
         let thread = match new.take() {

@@ -11,15 +11,18 @@ use loadhook_jvm::sys::Long;
 use crate::abi::EnvId;
 
 /// `Thread.tid`, a number that no other thread gets.
-static NUMBER: OnceLock<Option<Field>> = OnceLock::new();
+static NUMBER: OnceLock<Field> = OnceLock::new();
 static IDS: RwLock<Option<HashMap<Long, usize>>> = RwLock::new(None);
 
+/// Learns the field of threads that has their number. `class` is `java.lang.Thread`.
+pub(super) fn learn(jni: Jni<'_>, class: Local<'_>) {
+    if let Ok(field) = jni.field(class, c"tid", c"J") {
+        let _ = NUMBER.set(field);
+    }
+}
+
 fn number(jni: Jni<'_>, thread: Local<'_>) -> Option<Long> {
-    let field = *NUMBER.get_or_init(|| {
-        let class = jni.find_class(c"java/lang/Thread").ok()?;
-        jni.field(class, c"tid", c"J").ok()
-    });
-    jni.long_field(thread, field?).ok()
+    jni.long_field(thread, *NUMBER.get()?).ok()
 }
 
 /// Returns the id of a virtual thread; null if it has none.

@@ -1,0 +1,131 @@
+//! The records of threads.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use loadhook_jvm::jvmti::Jvmti;
+use loadhook_jvm::reference::{Global, Local};
+
+use super::calls::Call;
+use super::cpu_time::Meter;
+use super::layer::{self, MOST_PROFILERS, Profilers};
+use super::own;
+use super::suspension::Suspension;
+use super::virtual_env::VirtualEnv;
+
+/// The record of a thread. Each user holds an `Arc` of it, so the reference to the thread's object lives until the last
+/// use.
+pub(super) struct Thread {
+    pub(super) env: usize,
+    object: Global,
+    /// Each profiler's storage.
+    pub(super) storage: [AtomicPtr<c_void>; MOST_PROFILERS],
+    /// The profilers that have got the thread's `THREAD_START`.
+    pub(super) announced: AtomicU8,
+    /// True from the thread's `MONITOR_CONTENDED_ENTER` to its `MONITOR_CONTENDED_ENTERED`.
+    pub(super) is_entering: AtomicBool,
+    /// The state of the thread's suspension by profilers.
+    pub(super) suspension: Suspension,
+    /// The part that only a virtual thread has.
+    pub(super) virtual_part: Option<Box<Virtual>>,
+}
+
+impl Thread {
+    /// Makes the record of a thread that no profiler knows yet.
+    pub(super) fn new(env: usize, object: Global, virtual_part: Option<Box<Virtual>>) -> Self {
+        Thread {
+            env,
+            object,
+            storage: [const { AtomicPtr::new(null_mut()) }; MOST_PROFILERS],
+            announced: AtomicU8::new(0),
+            is_entering: AtomicBool::new(false),
+            suspension: Suspension::default(),
+            virtual_part,
+        }
+    }
+
+    /// Returns the thread's object.
+    pub(super) fn object(&self) -> Local<'_> {
+        self.object.local()
+    }
+
+    /// Returns whether it is a virtual thread.
+    pub(super) fn is_virtual(&self) -> bool {
+        self.virtual_part.is_some()
+    }
+
+    /// Returns the thread's processor time in nanoseconds.
+    pub(super) fn cpu_time(&self, jvmti: Jvmti) -> i64 {
+        match &self.virtual_part {
+            Some(part) => part.meter.read(),
+            None => jvmti.thread_cpu_time(self.object()),
+        }
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if let Some(jni) = layer::current_jni() {
+            own::delete_global(jni, self.object);
+        }
+    }
+}
+
+/// The part of a record that only a virtual thread has.
+pub(super) struct Virtual {
+    pub(super) env: VirtualEnv,
+    pub(super) meter: Meter,
+    /// The thread's state while no carrier runs it.
+    aside: Mutex<Aside>,
+}
+
+/// The state of a thread that another thread's state has replaced in `threads::Own`.
+#[derive(Default)]
+pub(super) struct Aside {
+    pub(super) record: Option<Arc<Thread>>,
+    pub(super) calls: Vec<Call>,
+    pub(super) beginning: u32,
+    pub(super) entering: Option<Entering>,
+    pub(super) waiting: Option<Waiting>,
+}
+
+impl Virtual {
+    /// Makes the part of a thread that no carrier runs yet.
+    pub(super) fn new() -> Self {
+        Virtual {
+            env: VirtualEnv::new(),
+            meter: Meter::default(),
+            aside: Mutex::default(),
+        }
+    }
+
+    /// Returns the address of the thread's environment.
+    pub(super) fn env(&self) -> usize {
+        self.env.id()
+    }
+
+    /// Locks the state of the thread while no carrier runs it.
+    pub(super) fn aside(&self) -> MutexGuard<'_, Aside> {
+        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A thread's `Object.wait`.
+#[derive(Clone, Copy)]
+pub(super) struct Waiting {
+    /// The profilers that have got `MONITOR_WAIT`.
+    pub(super) told: Profilers,
+    /// The start, in nanoseconds.
+    pub(super) began: i64,
+}
+
+/// A thread's wait to enter a monitor.
+pub(super) struct Entering {
+    /// The profilers that have got `MONITOR_CONTENDED_ENTER`.
+    pub(super) told: Profilers,
+    /// The thread that owned the monitor, if it is known. Its environment alone may be another thread's by the end of
+    /// the wait.
+    pub(super) owner: Weak<Thread>,
+}
