@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use common::{done, folder, loadhook, run};
+use common::{agent, done, folder, loadhook, run};
 
 const TEXT: &str = "JAVA PROFILE 1.0.1, created Wed Oct  7 11:38:10 1998
 
@@ -284,6 +284,8 @@ fn a_profiler_of_jvmpi_must_be_there() {
 fn a_profiler_of_jvmpi_may_see_virtual_threads() {
     let folder = folder();
     fs::write(folder.path().join("libold.so"), "").expect("a file");
+    // No JVM loads the layer here; it must only be there.
+    fs::write(agent().with_file_name("libloadhook_jvmpi.so"), "").expect("a file");
     let mut command = loadhook(folder.path(), &["run", "--virtual-threads"]);
     command.args([
         "--jvmpi",
