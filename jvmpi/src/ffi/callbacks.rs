@@ -95,7 +95,8 @@ unsafe fn on_event(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
 }
 
 /// Prepares a callback for the local references of the code that has caused the event. Whoever retransforms classes has a
-/// reference to each of them, and before JDK 21 `-Xcheck:jni` counts these in the callback, and warns.
+/// reference to each of them, and before JDK 21 `-Xcheck:jni` counts these in the callback, and warns. A frame of the
+/// callback's own would not help, because they are counted again when it is popped. A pending exception stays.
 ///
 /// # Safety
 /// `env` must be the `JNIEnv` of this thread, or null.
