@@ -215,8 +215,11 @@ impl Finished {
     }
 }
 
-/// javac, which compiles more than 200 files, and the calls of two of its methods.
-fn javac_and_facts(feature: u32) -> Result<(Program, Left, [(&'static str, usize); 2])> {
+/// Two callers and callees, each with the number of its calls.
+type Facts = [(&'static str, usize); 2];
+
+/// Returns javac, what it leaves when it compiles more than 200 files, and the calls of two of its methods.
+fn javac_and_facts(feature: u32) -> Result<(Program, Left, Facts)> {
     let sources = corpus("bcel")?;
     let names: Vec<PathBuf> = files(&sources)?.into_keys().collect();
     ensure!(
