@@ -72,10 +72,13 @@ impl Agent {
 
     /// Returns whether the class-load hook is enabled for allocations, also if it changes no class. It tells of
     /// redefinitions, after which a [key](crate::jvm::sampling::StackKey) with an interpreted method may name another
-    /// one. An attached agent does not know the redefinitions before it came, so those of later do not help it.
-    pub(crate) fn sees_redefinitions(&self) -> bool {
-        let uses_keys = self.samples.as_ref().is_some_and(Samples::uses_keys);
-        uses_keys && !self.hidden_classes.is_attached()
+    /// method. An attached agent does not know the redefinitions before it came. Records of waits redefine a class
+    /// themselves, after which such keys are not used.
+    fn sees_redefinitions(&self) -> bool {
+        let samples = self.samples.as_ref();
+        samples.is_some_and(Samples::can_see_redefinitions)
+            && self.monitors.is_none()
+            && !self.hidden_classes.is_attached()
     }
 
     /// Returns the parts that a profile is assembled from; `None` before `VMStart`.

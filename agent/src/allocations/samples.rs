@@ -69,6 +69,8 @@ pub(crate) struct Samples {
     pub(super) depth: usize,
     /// Makes keys of stacks. Set if all objects are recorded and the agent knows this JVM's stack layout.
     pub(super) keys: OnceLock<StackKeys>,
+    /// True if the class-load hook is called for classes that other agents retransform.
+    can_retransform: bool,
     /// True after two stacks with one key have differed. Then no thread makes keys any more.
     pub(super) keys_are_wrong: AtomicBool,
     tables: Mutex<SampleTables>,
@@ -153,12 +155,19 @@ impl Samples {
             needed.push(capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS);
         }
         jvmti.add_capabilities(Capabilities::of(&needed))?;
+        // Without this capability, the JVM does not call the hook for classes that other agents retransform. It looks
+        // at the capability when the hook is enabled for the first time.
+        let can_retransform = source == EventSource::All
+            && jvmti
+                .add_capabilities(Capabilities::of(&[capability::CAN_RETRANSFORM_CLASSES]))
+                .is_ok();
         match source {
             EventSource::Sampled(interval) => jvmti.set_heap_sampling_interval(interval)?,
             EventSource::All => jvmti.set_heap_sampling_interval(0)?,
             EventSource::Vm { .. } => {}
         }
         let mut samples = Samples::new(source, followed);
+        samples.can_retransform = can_retransform;
         if let Some(hprof) = &options.settings.hprof {
             // The traces of HPROF have at most this number of frames.
             let depth = usize::try_from(hprof.depth).unwrap_or(usize::MAX);
@@ -187,6 +196,7 @@ impl Samples {
             types: WeakValues::default(),
             depth: DEPTH,
             keys: OnceLock::new(),
+            can_retransform: false,
             keys_are_wrong: AtomicBool::new(false),
             tables: Mutex::new(SampleTables::new(followed)),
             is_full: AtomicBool::new(false),
@@ -209,9 +219,9 @@ impl Samples {
         });
     }
 
-    /// Returns whether stacks are known by their keys.
-    pub(crate) fn uses_keys(&self) -> bool {
-        self.keys.get().is_some()
+    /// Returns whether stacks are known by their keys, and the class-load hook is called for every redefinition.
+    pub(crate) fn can_see_redefinitions(&self) -> bool {
+        self.has_begun() && self.keys.get().is_some() && self.can_retransform
     }
 
     /// Returns whether the events are enabled.
@@ -395,7 +405,9 @@ mod tests {
             assert!((objects - 3.0).abs() < 1e-9, "{objects}");
             let notes = tables.notes(source);
             assert_eq!(notes.len(), 2, "{notes:?}");
-            assert!(notes[0].starts_with(&format!("3 {sample} have (other methods)")));
+            assert!(notes[0].starts_with(&format!(
+                "3 {sample} have frames that are shown as (other methods)"
+            )));
             assert!(notes[1].starts_with("2 samples are shown as (other types)"));
         }
     }
