@@ -107,8 +107,8 @@ fn begin(
     leave: Leave,
 ) -> Result<AttachFigures, NotBegun> {
     // The heap reserve is made before the events of allocations are enabled, because these events would report it as an
-    // allocation of the program. If they are not enabled, the sampler's thread makes the reserve, but not before the heap is half
-    // full: clearing its memory takes milliseconds.
+    // allocation of the program. If they are not enabled, the sampler's thread makes the reserve, but not before a
+    // quarter of the heap is used: clearing its memory takes milliseconds.
     let has_reserve = agent.sampler.is_none() || agent.samples.is_some();
     if has_reserve {
         tracker.reserve.keep(jni);
@@ -158,11 +158,7 @@ fn begin(
     // Sampling begins after retransformation, because samples would show retransformation as work of the program.
     if let Some(sampler) = &agent.sampler {
         let keep = move |jni: Jni<'_>| {
-            let is_due = !has_reserve && !tracker.reserve.can_wait(jni);
-            if is_due {
-                tracker.reserve.keep(jni);
-            }
-            has_reserve || is_due
+            has_reserve || (!tracker.reserve.can_wait(jni) && tracker.reserve.keep(jni))
         };
         if !begin_sampling(agent, sampler, jni, current, keep) && !has_reserve {
             tracker.reserve.keep(jni);

@@ -23,7 +23,7 @@ const RESERVE: [i32; 2] = [1 << 20, 24];
 /// page must be free for the collector.
 const RESERVE_IN_PAGES: [i32; 2] = [4 << 20, 0];
 
-/// Free bytes of a heap that no program fills within a tenth of a second.
+/// Free bytes of a heap that hardly any program fills within a tenth of a second.
 const MUCH: i64 = 1 << 30;
 
 /// The methods of the tracker that return the free memory of the heap, and that allocate and release the reserve.
@@ -33,6 +33,7 @@ pub(crate) struct HeapReserve {
     free: StaticMethod,
     has_room: StaticMethod,
     keep: StaticMethod,
+    is_mostly_free: StaticMethod,
     is_half_free: StaticMethod,
     release: StaticMethod,
 }
@@ -46,7 +47,8 @@ impl HeapReserve {
             has_concurrent_collector: has_concurrent_collector(),
             free: jni.static_method(budget, c"free", c"()J")?,
             has_room: jni.static_method(budget, c"hasRoom", c"(J)Z")?,
-            keep: jni.static_method(budget, c"keep", c"(II)V")?,
+            keep: jni.static_method(budget, c"keep", c"(II)Z")?,
+            is_mostly_free: jni.static_method(budget, c"isMostlyFree", c"()Z")?,
             is_half_free: jni.static_method(budget, c"isHalfFree", c"()Z")?,
             release: jni.static_method(budget, c"release", c"()V")?,
         })
@@ -69,22 +71,24 @@ impl HeapReserve {
             .is_ok_and(|free| free > needed)
     }
 
-    /// Returns whether the program cannot fill the heap within the next tenth of a second. The reserve can then be
+    /// Returns whether the program hardly fills the heap within the next tenth of a second. The reserve can then be
     /// allocated later, or never: clearing its memory takes milliseconds, which a short program does not have.
     pub(crate) fn can_wait(&self, jni: Jni<'_>) -> bool {
         jni.call_long(self.free, &[]).is_ok_and(|free| free > MUCH)
-            && jni.call_boolean(self.is_half_free, &[]).unwrap_or(false)
+            && jni.call_boolean(self.is_mostly_free, &[]).unwrap_or(false)
     }
 
-    /// Allocates the reserve, which is needed if the heap is full when the program ends.
-    pub(crate) fn keep(&self, jni: Jni<'_>) {
+    /// Allocates the reserve, which is needed if the heap is full when the program ends. Returns false if there is no
+    /// room for it now, so that a later call may succeed.
+    pub(crate) fn keep(&self, jni: Jni<'_>) -> bool {
         let reserve = if self.has_concurrent_collector {
             RESERVE_IN_PAGES
         } else {
             RESERVE
         };
         // If this fails, the only effect is that a program that ends with a full heap gets no profile.
-        let _ = jni.call_void(self.keep, &reserve.map(Argument::Int));
+        jni.call_boolean(self.keep, &reserve.map(Argument::Int))
+            .unwrap_or(false)
     }
 
     /// Releases the reserve when the main thread ends, unless half of the heap is free.

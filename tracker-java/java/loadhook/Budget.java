@@ -93,20 +93,33 @@ final class Budget {
      * Reserves heap for the end of a program. Even the thread that ends the JVM needs some heap, and by then the
      * heap may be full. The reserve has the size of a G1 region, at least {@code least} bytes and at most 32 MB.
      * Nothing is reserved if that is more than a fiftieth of the heap, or if little heap is free, because the
-     * program may need that.
+     * program may need that. Returns false in the latter case: the program may leave more free later.
      *
      * @param beside bytes of an array's header, if the array and its header together must fit into the size of
      * the reserve
      */
-    static void keep(int least, int beside) {
+    static boolean keep(int least, int beside) {
         long most = RUNTIME.maxMemory();
         int bytes = least;
         while (bytes < 32 << 20 && bytes < most >> 11) {
             bytes <<= 1;
         }
-        if (bytes <= most / 50 && hasRoom(bytes)) {
-            kept = new byte[bytes - beside];
+        if (bytes > most / 50) {
+            return true;
         }
+        if (!hasRoom(bytes)) {
+            return false;
+        }
+        kept = new byte[bytes - beside];
+        return true;
+    }
+
+    /**
+     * Returns whether at least three quarters of the heap are free. G1 starts a collection for a large array when
+     * 45 percent of the heap are used.
+     */
+    static boolean isMostlyFree() {
+        return free() > RUNTIME.maxMemory() / 4 * 3;
     }
 
     /**
