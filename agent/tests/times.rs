@@ -138,6 +138,11 @@ fn threads_that_are_mostly_interrupted_have_true_ticks() -> Result<()> {
     println!("ticks {ticks:?} ns, measured {micros:?} µs");
     ensure!(micros.len() == 3, "{printed}");
     let sums: [f64; 2] = [ticks.iter().sum(), micros.iter().sum()];
+    let share = sums[0] / (1000.0 * sums[1]);
+    ensure!(
+        (0.8..1.2).contains(&share),
+        "ticks stand for {share} of the time"
+    );
     for (ticks, micros) in ticks.into_iter().zip(micros) {
         let [found, expected] = [ticks / sums[0], micros / sums[1]];
         ensure!((found - expected).abs() < 0.1, "{found}, {expected}");
