@@ -35,16 +35,19 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Returns the sums up to now.
+    /// Returns the sums up to now. The time `ordered_ns` is left out: the agent's threads have spent it for orders.
     pub(super) fn now(
         own_threads: &OwnThreads,
         sampler: Option<&Sampler>,
         vm_threads: &mut VmThreads,
+        ordered_ns: u64,
     ) -> Times {
         Times {
             at: Instant::now(),
-            process: nanos(process_time()).saturating_sub(vm_threads.compiler_ns()),
-            threads: nanos(own_threads.cpu_time()),
+            process: nanos(clock_time(ClockId::ProcessCPUTime))
+                .saturating_sub(vm_threads.compiler_ns())
+                .saturating_sub(ordered_ns),
+            threads: nanos(own_threads.cpu_time()).saturating_sub(ordered_ns),
             samples: sampler.map_or(0, Sampler::spent_ns),
             counting: COUNTING * sampler.map_or(0, Sampler::counting_ns),
         }
@@ -67,9 +70,13 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Returns the processor time of the process.
-fn process_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+/// Returns the processor time of the calling thread.
+pub(super) fn thread_time() -> Duration {
+    clock_time(ClockId::ThreadCPUTime)
+}
+
+fn clock_time(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(
         u64::try_from(time.tv_sec).unwrap_or(0),
         u32::try_from(time.tv_nsec).unwrap_or(0),

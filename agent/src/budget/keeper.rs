@@ -65,7 +65,13 @@ pub(crate) fn start(
         return;
     };
     let mut vm_threads = VmThreads::begin();
-    let times = Times::now(&agent.own_threads, agent.sampler.as_ref(), &mut vm_threads);
+    let ordered_ns = agent.budget.ordered_ns();
+    let times = Times::now(
+        &agent.own_threads,
+        agent.sampler.as_ref(),
+        &mut vm_threads,
+        ordered_ns,
+    );
     let mut keeper = Keeper {
         percent,
         call_ns: CALL_NS,
@@ -111,6 +117,7 @@ struct Keeper {
     settled: HashSet<u32>,
     /// The number of looks in a row that have found the budget exceeded.
     exceeded: u32,
+    /// The cost in the time of these looks.
     cost_exceeded: Cost,
 }
 
@@ -169,7 +176,13 @@ impl Keeper {
 
     fn now(&mut self) -> Times {
         let sampler = self.agent.sampler.as_ref();
-        Times::now(&self.agent.own_threads, sampler, &mut self.vm_threads)
+        let ordered_ns = self.agent.budget.ordered_ns();
+        Times::now(
+            &self.agent.own_threads,
+            sampler,
+            &mut self.vm_threads,
+            ordered_ns,
+        )
     }
 
     /// Returns whether calls are timed by probes.
@@ -188,7 +201,7 @@ impl Keeper {
         let now = self.now();
         let mut cost = now.since(&self.times);
         self.times = now;
-        if self.agent.pauses.is_paused() {
+        if self.agent.pauses.is_paused() || self.agent.budget.has_order_under_way() {
             (self.exceeded, self.cost_exceeded) = (0, Cost::default());
             return Look::Kept;
         }

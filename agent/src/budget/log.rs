@@ -1,20 +1,47 @@
 //! The notes of a profile about measures that kept the budget.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use loadhook_text::units;
 
-use super::cost::Cost;
+use super::cost::{Cost, thread_time};
 use crate::locks::lock;
 
-/// The measures that kept the budget.
+/// The measures that kept the budget, and what does not count against it.
 #[derive(Default)]
 pub(crate) struct BudgetLog {
     stopped: Mutex<Option<String>>,
+    ordered_ns: AtomicU64,
+    /// The number of orders whose work is under way.
+    under_way: AtomicU32,
 }
 
 impl BudgetLog {
+    /// Does work that an order asks for. The processor time of the calling thread does not count against the budget,
+    /// because the work comes once for each order.
+    pub(crate) fn do_ordered<T>(&self, work: impl FnOnce() -> T) -> T {
+        let before = thread_time();
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        let result = work();
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        let spent = thread_time().saturating_sub(before);
+        let spent = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
+        self.ordered_ns.fetch_add(spent, Ordering::Relaxed);
+        result
+    }
+
+    /// Returns the nanoseconds of processor time that orders have taken.
+    pub(super) fn ordered_ns(&self) -> u64 {
+        self.ordered_ns.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the work of an order is under way. Its time until now is not in [`ordered_ns`](Self::ordered_ns).
+    pub(super) fn has_order_under_way(&self) -> bool {
+        self.under_way.load(Ordering::Relaxed) > 0
+    }
+
     /// Notes that the agent stops watching. `cost` is the processor time in the last looks, which exceeded the budget.
     pub(super) fn stop(&self, percent: u32, since: Duration, cost: &Cost) {
         let part = |ns: f64| 100.0 * ns / cost.own();
@@ -74,6 +101,19 @@ mod tests {
         assert!(note.ends_with(": a.B.m0"), "{note}");
         let note = not_counted(10, &names(7), first);
         assert!(note.ends_with(", a.B.m4 and 2 more"), "{note}");
+    }
+
+    #[test]
+    fn orders_do_not_count() {
+        let log = BudgetLog::default();
+        let spent = log.do_ordered(|| {
+            assert!(log.has_order_under_way());
+            let before = thread_time();
+            while thread_time() - before < Duration::from_millis(5) {}
+            thread_time() - before
+        });
+        assert!(!log.has_order_under_way());
+        assert!(u128::from(log.ordered_ns()) >= spent.as_nanos());
     }
 
     #[test]

@@ -58,14 +58,16 @@ pub(super) fn replace_filters(
     // The gate is released meanwhile, because the end of the JVM waits for it, and transformers of other agents may run
     // long.
     agent.gate.release_during(|| {
-        figures = watch_change::replace_filters(
-            &agent.instrumentation,
-            &agent.hidden_classes,
-            jni,
-            filter,
-            traced,
-            &|| !agent.gate.is_ending(),
-        );
+        figures = agent.budget.do_ordered(|| {
+            watch_change::replace_filters(
+                &agent.instrumentation,
+                &agent.hidden_classes,
+                jni,
+                filter,
+                traced,
+                &|| !agent.gate.is_ending(),
+            )
+        });
     });
     figures.map_err(|error| error.to_string())
 }
