@@ -130,6 +130,10 @@ impl<'a> Watch<'a> {
     pub(super) fn leave(&mut self) -> Result<bool> {
         let second = signals::noted()?;
         let jvm = self.jvm;
+        self.read();
+        if self.has_left {
+            return Ok(true);
+        }
         let asked = self.detach(|| second.code().is_none() && !jvm.is_stopped());
         self.read();
         asked.map(|()| self.has_left || jvm.has_ended())
@@ -216,7 +220,7 @@ fn announce(jvm: &Jvm) {
         && jvm.loaded(AGENT).is_none()
     {
         say!(
-            "loadhook: JDK {feature} prints a warning about a dynamically loaded agent on the standard error of process {}",
+            "loadhook: JDK {feature} prints a warning about a dynamically loaded agent on the standard error of process {}, unless it runs with -XX:+EnableDynamicAgentLoading",
             jvm.pid()
         );
     }
@@ -227,10 +231,19 @@ fn check(answer: &Answer, error: Option<&str>, pid: u32) -> Result<()> {
     let code = match answer.returned() {
         Some(0) => return Ok(()),
         Some(code) => code,
-        None => bail!(
-            "the JVM of process {pid} does not load the agent: {}",
-            printable(&answer.one_line())
-        ),
+        None => {
+            let answer = answer.one_line();
+            // The JVM's words for a JVM that has not started yet.
+            let remedy = if answer.contains("live phase") {
+                "; wait until the program runs, then try again"
+            } else {
+                ""
+            };
+            bail!(
+                "the JVM of process {pid} does not load the agent: {}{remedy}",
+                printable(&answer)
+            )
+        }
     };
     if Refusal::of(code) == Some(Refusal::Watched) {
         bail!(

@@ -30,6 +30,14 @@ use crate::signals::{self, Noted};
 /// The interval at which the agent is asked for calls.
 const PERIOD: Duration = Duration::from_millis(100);
 
+/// How a trace has ended.
+enum End {
+    /// As the arguments, a signal or the end of the program wanted it.
+    Whole,
+    /// The agent has left, or its replies cannot be read.
+    Early,
+}
+
 /// Traces methods until a signal comes, or until a limit of the arguments is reached.
 pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     let order = TraceOrder {
@@ -45,17 +53,21 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     let stop = signals::noted()?;
     let mut view = View::new(args);
     let mut with = |mut agent: Agent<'_>| trace(&jvm, &mut agent, &order, args, &stop, &mut view);
-    match Agent::find(&jvm, Some(&stop))? {
+    let end = match Agent::find(&jvm, Some(&stop))? {
         Some(agent) => with(agent)?,
         None => {
             let done = attach::during(&jvm, &stop, || with(Agent::connect(&jvm, Some(&stop))?))?;
-            if done.is_none() {
-                return Ok(ExitCode::from(stop.code().unwrap_or(1)));
+            match done {
+                Some(end) => end,
+                None => return Ok(ExitCode::from(stop.code().unwrap_or(1))),
             }
         }
-    }
+    };
     view.finish()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(match end {
+        End::Whole => ExitCode::SUCCESS,
+        End::Early => ExitCode::FAILURE,
+    })
 }
 
 /// Gives the order, and shows the calls until the end of the trace.
@@ -66,7 +78,7 @@ fn trace(
     args: &TraceArgs,
     stop: &Noted,
     view: &mut View<'_>,
-) -> Result<()> {
+) -> Result<End> {
     let pid = args.pid;
     match agent.ask(&Request::Trace(order.clone()))? {
         Reply::Changed(changed) => announce(pid, &changed),
@@ -85,10 +97,7 @@ fn trace(
         let is_over = stop.code().is_some() || deadline.is_some_and(|it| Instant::now() >= it);
         let traced = match agent.ask(&Request::Traced) {
             Ok(Reply::Traced(traced)) => traced,
-            failed => {
-                tell_end(jvm, failed, stop);
-                return Ok(());
-            }
+            failed => return Ok(tell_end(jvm, failed, stop)),
         };
         let is_idle = traced.calls.is_empty();
         view.show(traced)?;
@@ -107,24 +116,28 @@ fn trace(
     if let Ok(Reply::Error(error)) = agent.ask(&Request::Untrace) {
         say!("loadhook: the probes stay until the agent leaves: {error}");
     }
-    Ok(())
+    Ok(End::Whole)
 }
 
 /// Prints why the agent records no more calls. The calls until then have been shown.
-fn tell_end(jvm: &Jvm, failed: Result<Reply>, stop: &Noted) {
+fn tell_end(jvm: &Jvm, failed: Result<Reply>, stop: &Noted) -> End {
     let pid = jvm.pid();
     if ends(jvm, stop) {
         say!("loadhook: process {pid} has ended");
-        return;
+        return End::Whole;
     }
     let reason = match failed {
         Ok(Reply::Error(error)) => error,
         Ok(other) => format!(
             "unexpected reply to the order traced; use a loadhook of the agent's version: {other}"
         ),
-        Err(error) => format!("{error:#}"),
+        // The agent closes the connection when it leaves.
+        Err(_) => "the agent has left. It was detached, or tracing took more than its budget: trace fewer or longer \
+                   methods, or run loadhook attach with --budget none first"
+            .to_owned(),
     };
-    say!("loadhook: the trace of process {pid} ends: {reason}");
+    say!("loadhook: the trace of process {pid} ends early: {reason}");
+    End::Early
 }
 
 /// Returns whether the process has ended or ends soon. The agent leaves before its process ends, so this function
