@@ -30,8 +30,8 @@ impl Keys {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Takes the next key. If no bytes have come for some time (`is_idle`), an escape is a key, and the beginning of a
-    /// sequence is dropped.
+    /// Takes the next key. If no bytes have come for some time (`is_idle`), a lone escape byte is the key Esc, and the
+    /// beginning of a sequence is dropped.
     pub(super) fn next(&mut self, is_idle: bool) -> Option<KeyEvent> {
         loop {
             let (length, key) = match begin(&self.0) {

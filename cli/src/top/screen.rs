@@ -88,13 +88,11 @@ fn second_line(session: &Session, model: &Model, facts: &Facts) -> String {
     }
     let picture = &model.picture;
     let mut parts = vec![format!("last {}", time(picture.duration_ns))];
-    let running: f64 = picture
-        .threads
-        .iter()
-        .filter_map(|thread| thread.running_ns)
-        .sum();
-    let processors = model.per_second(running) / 1e9;
-    parts.push(format!("processors {}", decimal(processors, 2)));
+    let known = picture.threads.iter().filter_map(|it| it.running_ns);
+    if let Some(running) = known.reduce(|sum, more| sum + more) {
+        let processors = model.per_second(running) / 1e9;
+        parts.push(format!("processors {}", decimal(processors, 2)));
+    }
     let calls: u64 = picture
         .methods
         .iter()
@@ -280,7 +278,7 @@ const HELP: [(&str, &str); 18] = [
     ("mean", "mean time of a call, with callees"),
     (
         "p99",
-        "99 % of calls take at most this long, – if not all are timed",
+        "99 % of calls take at most this long, † if some were not timed",
     ),
     ("last", "calls/s (or self %) of the last intervals, as bars"),
     ("CPU %", "100 is one processor"),
