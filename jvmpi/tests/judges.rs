@@ -188,7 +188,7 @@ fn profilers_agree_on_virtual_threads() -> Result<()> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     ensure!(
         !output.status.success()
-            && stderr.contains("give virtual=threads to all of them or to none"),
+            && stderr.contains("give virtual=threads to all profilers or to none"),
         "{stderr}"
     );
     Ok(())

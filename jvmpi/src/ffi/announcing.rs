@@ -47,6 +47,12 @@ pub(super) fn of_thread(env: usize) -> usize {
     env | 2
 }
 
+/// Returns the number for which the `THREAD_END` of the thread with this environment waits. A dump that names threads
+/// marks it.
+pub(super) fn of_end(env: usize) -> usize {
+    env | 4
+}
+
 /// Marks the definition of `id` as being sent by the calling thread. Must be called before other threads can see
 /// the id.
 pub(super) fn begin(id: usize) -> Sending {

@@ -4,13 +4,13 @@ use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::ptr::null_mut;
 use std::sync::{Arc, Weak};
 
-use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jvmti::MethodKey;
 use loadhook_jvm::reference::Local;
 use loadhook_jvm::sys::{
     AddrLocationMap, Boolean, Int, Long, MethodId, Object, event as jvmti_event,
 };
 
+use super::callback_guards::{expect_references, on_event, on_thread, on_waiting_thread};
 use super::hook::Arriving;
 use super::layer::{self, NO_DATA, guarded};
 use super::thread_record::{Entering, Waiting};
@@ -84,58 +84,6 @@ pub(super) fn all() -> [(c_int, *const c_void); 22] {
     ]
 }
 
-/// Runs `body` with the thread's JNI environment, and keeps a panic from the JVM.
-///
-/// # Safety
-/// `env` must be the `JNIEnv` of this thread.
-unsafe fn on_event(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
-    // SAFETY: the caller's promise.
-    let jni = unsafe { Jni::new(env) };
-    guarded((), || jni.without_exception(|| body(jni)));
-}
-
-/// Prepares a callback for the local references of the code that has caused the event. Whoever retransforms classes has a
-/// reference to each of them, and before JDK 21 `-Xcheck:jni` counts these in the callback, and warns. A frame of the
-/// callback's own would not help, because they are counted again when it is popped. A pending exception stays.
-///
-/// # Safety
-/// `env` must be the `JNIEnv` of this thread, or null.
-unsafe fn expect_references(env: *mut c_void) {
-    if !env.is_null() && own::java_version() < 21 {
-        // SAFETY: the caller's promise.
-        unsafe { Jni::new(env) }.ensure_local_capacity();
-    }
-}
-
-/// Runs `body` if the thread has sent `THREAD_START` and not yet `THREAD_END`, because a profiler may get no event of a
-/// thread outside of these two. An object that the thread allocates at another time is announced when another event has
-/// it.
-///
-/// # Safety
-/// `env` must be the `JNIEnv` of this thread.
-unsafe fn on_thread(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
-    if threads::is_started(env) {
-        // SAFETY: the caller's promise.
-        unsafe { on_event(env, body) }
-    }
-}
-
-/// Like [`on_thread`], but for events of waiting. From JDK 24 on, a virtual thread that waits leaves its carrier and
-/// may continue on another one. Then no carrier waits, and `body` is not run, because profilers know only carriers.
-///
-/// # Safety
-/// `env` must be the `JNIEnv` of this thread, and `thread` a reference to it or to the virtual thread that it carries.
-unsafe fn on_waiting_thread(env: *mut c_void, thread: Object, body: impl FnOnce(Jni<'_>)) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        on_thread(env, |jni| {
-            if !threads::has_left_carrier(jni, Local::new(thread)) {
-                body(jni);
-            }
-        });
-    }
-}
-
 unsafe extern "system" fn vm_start(_jvmti: *mut c_void, env: *mut c_void) {
     // SAFETY: the JVM passes this thread's environment.
     unsafe { on_event(env, methods::define) }
@@ -153,7 +101,7 @@ unsafe extern "system" fn vm_death(_jvmti: *mut c_void, env: *mut c_void) {
             layer::set_ending();
             collections::deliver(jni);
             let to = layer::wanted(event::JVM_SHUT_DOWN);
-            layer::send(to, event::JVM_SHUT_DOWN, env, NO_DATA);
+            layer::send(to, event::JVM_SHUT_DOWN, layer::id(jni), NO_DATA);
             layer::set_running(false);
         });
     }
@@ -414,7 +362,7 @@ unsafe extern "system" fn monitor_contended_entered(
             // The JVM does not report when the owner leaves the monitor. The owner has left it by now, and its thread
             // may have ended.
             let to = layer::wanted(event::MONITOR_CONTENDED_EXIT);
-            if let Some(owner) = threads::has_left(&owner) {
+            if let Some((owner, _sending)) = threads::has_left(&owner) {
                 layer::send(to, event::MONITOR_CONTENDED_EXIT, owner, data);
             }
             let (first, second) = (

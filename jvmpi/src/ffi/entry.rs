@@ -32,7 +32,7 @@ enum LoadError {
     )]
     NoVirtualThreads,
     #[error(
-        "another profiler in this JVM sees virtual threads differently; give virtual=threads to all of them or to none"
+        "another profiler in this JVM sees virtual threads differently; give virtual=threads to all profilers or to none"
     )]
     OtherVirtualThreads,
     #[error("a JVM takes at most {most} profilers of JVMPI; load fewer", most = MOST_PROFILERS)]

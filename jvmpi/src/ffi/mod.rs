@@ -4,6 +4,7 @@
 mod allocations;
 mod announcing;
 mod arrivals;
+mod callback_guards;
 mod callbacks;
 mod calls;
 mod class_load;

@@ -1,6 +1,7 @@
 //! `MONITOR_DUMP`: who owns which monitor, and who waits.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jvmti::Jvmti;
@@ -9,7 +10,8 @@ use loadhook_jvm::reference::Local;
 use super::dump_records::Bytes;
 use super::layer::{self, Profilers};
 use super::stacks::Traces;
-use super::{definitions, raw_monitors, thread_control, threads};
+use super::thread_record::Thread;
+use super::{definitions, raw_monitors, thread_control, thread_events, threads};
 use crate::abi::{Data, EnvId, Int, MonitorDump, REQUESTED, event};
 
 /// `JVMPI_MONITOR_JAVA` and `JVMPI_MONITOR_RAW`.
@@ -22,8 +24,18 @@ pub(super) fn send(jni: Jni<'_>, to: Profilers) -> bool {
         return false;
     };
     jni.ensure_local_capacity();
+    let used = used_monitors(jvmti, jni);
+    let all = threads::all();
+    let envs: Vec<usize> = all.iter().map(|thread| thread.env).collect();
+    let mut traces = Traces::of(&envs);
+    // The dump names only threads that the profiler knows. A thread may be in the list before its `THREAD_START` or
+    // after its `THREAD_END`; from here on, none ends until the dump is sent.
+    let _held = thread_events::hold_ends();
+    let is_known = |thread: &&Arc<Thread>| thread_events::is_known(thread, to);
+    let known: BTreeSet<usize> = all.iter().filter(is_known).map(|it| it.env).collect();
+    traces.retain(|env| known.contains(&env));
     let mut bytes = Bytes::default();
-    java_monitors(jvmti, jni, &mut bytes);
+    java_monitors(jvmti, jni, used, &known, &mut bytes);
     for monitor in raw_monitors::all() {
         let state = monitor.state();
         bytes.u1(RAW);
@@ -34,12 +46,7 @@ pub(super) fn send(jni: Jni<'_>, to: Profilers) -> bool {
         bytes.pointers(&state.entering);
         bytes.pointers(&state.waiting);
     }
-    let all: Vec<usize> = threads::all().iter().map(|thread| thread.env).collect();
-    let traces = Traces::of(&all);
-    let status: Vec<Int> = all
-        .iter()
-        .map(|env| thread_control::status(std::ptr::with_exposed_provenance_mut(*env)))
-        .collect();
+    let status: Vec<Int> = traces.envs().map(thread_control::status).collect();
     let (begin, end) = bytes.range();
     let (traces, num_traces) = traces.raw();
     let monitor_dump = MonitorDump {
@@ -115,10 +122,11 @@ fn used_monitors<'f>(jvmti: Jvmti, jni: Jni<'f>) -> Monitors<'f> {
     monitors
 }
 
-/// Returns the environment of a thread that profilers know. A thread that has ended still leaves the monitor of its object.
-fn known_env(jni: Jni<'_>, thread: Local<'_>) -> Option<usize> {
-    let env = threads::env_of(jni, thread);
-    threads::find(env).map(|thread| thread.env)
+/// Returns the environment of a thread if it is among the `known`. A thread that has ended still leaves the monitor of
+/// its object.
+fn known_env(jni: Jni<'_>, known: &BTreeSet<usize>, thread: Local<'_>) -> Option<usize> {
+    let env = threads::env_of(jni, thread).addr();
+    known.contains(&env).then_some(env)
 }
 
 /// Returns the virtual thread that owns a monitor and is not among those that wait for it; 0 if there is none. The
@@ -138,25 +146,34 @@ fn still_owner(jvmti: Jvmti, jni: Jni<'_>, used: &Used<'_>) -> usize {
     }
 }
 
-/// Writes the records of the objects' monitors that a thread owns or waits for.
-fn java_monitors(jvmti: Jvmti, jni: Jni<'_>, bytes: &mut Bytes) {
-    for (id, mut used) in used_monitors(jvmti, jni) {
+/// Writes the records of the objects' monitors that a thread owns or waits for. Names only threads that are `known`.
+fn java_monitors<'f>(
+    jvmti: Jvmti,
+    jni: Jni<'f>,
+    monitors: Monitors<'f>,
+    known: &BTreeSet<usize>,
+    bytes: &mut Bytes,
+) {
+    for (id, mut used) in monitors {
         let Ok(usage) = jvmti.monitor_threads(jni, used.object) else {
             continue;
         };
         let envs = |threads: &[Local<'_>]| -> Vec<usize> {
-            let env = |thread: &Local<'_>| known_env(jni, *thread);
+            let env = |thread: &Local<'_>| known_env(jni, known, *thread);
             threads.iter().filter_map(env).collect()
         };
         used.waiting.extend(envs(&usage.to_be_notified));
         used.entering.extend(envs(&usage.to_enter));
+        used.waiting.retain(|env| known.contains(env));
         // Before JDK 23, JVM TI also counts threads that wait to be notified among those that wait to enter.
-        used.entering.retain(|env| !used.waiting.contains(env));
+        used.entering
+            .retain(|env| known.contains(env) && !used.waiting.contains(env));
         let (owner, entries) = if usage.owner.is_null() {
             let owner = still_owner(jvmti, jni, &used);
+            let owner = if known.contains(&owner) { owner } else { 0 };
             (owner, u32::from(owner != 0))
         } else {
-            let owner = known_env(jni, usage.owner);
+            let owner = known_env(jni, known, usage.owner);
             (
                 owner.unwrap_or(0),
                 owner.map_or(0, |_| usage.entries.max(0) as u32),

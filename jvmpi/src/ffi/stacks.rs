@@ -64,6 +64,16 @@ impl Traces {
         }
     }
 
+    /// Keeps only the traces of these threads.
+    pub(super) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        self.traces.retain(|trace| keep(trace.env.addr()));
+    }
+
+    /// Returns the threads that have a trace, in the order of the traces.
+    pub(super) fn envs(&self) -> impl Iterator<Item = EnvId> {
+        self.traces.iter().map(|trace| trace.env)
+    }
+
     pub(super) fn raw(&self) -> (*const CallTrace, Int) {
         (self.traces.as_ptr(), self.traces.len() as Int)
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use loadhook_jvm::jni::Jni;
 
-use super::announcing::{self, of_thread};
+use super::announcing::{self, Sending, of_end, of_thread};
 use super::definitions;
 use super::layer::{self, Profilers};
 use super::own::text;
@@ -32,6 +32,8 @@ pub(super) fn announce_end(jni: Jni<'_>) {
     // From now on, no other thread sends the `THREAD_START`. A thread that is sending it comes to its end first.
     let told = thread.announced.swap(Profilers::MAX, Ordering::SeqCst);
     announcing::wait_for(of_thread(thread.env));
+    // A dump may be naming this thread.
+    announcing::wait_for(of_end(thread.env));
     let to = layer::wanted_after(event::THREAD_END, event::THREAD_START, told);
     if to != 0 {
         let thread_start = ThreadStart {
@@ -43,6 +45,20 @@ pub(super) fn announce_end(jni: Jni<'_>) {
         };
         layer::send(to, event::THREAD_END, env, Data { thread_start });
     }
+}
+
+/// Lets other threads wait with their `THREAD_END` until the value is dropped, or for the patience of `announcing.rs`.
+pub(super) fn hold_ends() -> Sending {
+    announcing::begin_all(of_end(0), usize::MAX)
+}
+
+/// Returns whether profilers may be shown a thread: they have got its `THREAD_START` if they want it, and its
+/// `THREAD_END` has not begun.
+pub(super) fn is_known(thread: &Thread, to: Profilers) -> bool {
+    let told = thread.announced.load(Ordering::SeqCst);
+    // Another thread may still be sending the `THREAD_START`.
+    announcing::wait_for(of_thread(thread.env));
+    told != Profilers::MAX && layer::wanted(event::THREAD_START) & to & !told == 0
 }
 
 /// Sends the requested `THREAD_START`.

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard, Weak};
 use loadhook_jvm::jni::{Field, Jni};
 use loadhook_jvm::reference::Local;
 
-use super::announcing::{self, of_thread};
+use super::announcing::{self, Sending, of_end, of_thread};
 use super::calls::Calls;
 use super::layer;
 use super::thread_record::{Aside, Entering, Thread, Virtual, Waiting};
@@ -291,13 +291,16 @@ pub(super) fn forget_entering() {
 }
 
 /// Returns the environment of the thread that has left a monitor, if profilers can be told so: it has not ended, and is
-/// no virtual thread that waits to enter a monitor already, since from such a thread the event would come too late.
-pub(super) fn has_left(owner: &Weak<Thread>) -> Option<EnvId> {
+/// no virtual thread that waits to enter a monitor already, since from such a thread the event would come too late. The
+/// thread's `THREAD_END` waits until the second value is dropped.
+pub(super) fn has_left(owner: &Weak<Thread>) -> Option<(EnvId, Sending)> {
     let thread = owner.upgrade()?;
     let env: EnvId = std::ptr::with_exposed_provenance_mut(thread.env);
-    let is_alive = with(env, |known| Arc::ptr_eq(known, &thread)) == Some(true);
+    let sending = announcing::begin(of_end(thread.env));
+    // Its `THREAD_END` may have been sent although the thread is still among those here.
+    let is_alive = thread.announced.load(Ordering::SeqCst) != layer::Profilers::MAX;
     let is_back = thread.is_virtual() && thread.is_entering.load(Ordering::SeqCst);
-    (is_alive && !is_back).then_some(env)
+    (is_alive && !is_back).then_some((env, sending))
 }
 
 /// Returns whether `thread`, which waits or has waited, is a virtual thread that left its carrier for this.
@@ -360,6 +363,8 @@ pub(super) fn of_virtual(jni: Jni<'_>, object: Local<'_>) -> Option<Arc<Thread>>
         return Some(thread);
     }
     let part = Box::new(Virtual::new());
+    // A profiler may use the environment as soon as other threads see the record.
+    part.env.set_carrier(jni.env.cast());
     let env = part.env();
     let thread = record(jni, env, object, Some(part))?;
     changing()

@@ -93,12 +93,23 @@ impl Turns {
             state.worker = Some(me);
             // The lock is free meanwhile, because the JVM may stop the calling thread.
             drop(state);
+            let turn = Turn(self);
             work();
+            drop(turn);
             state = self.state();
-            state.worker = None;
             state.done = asked;
             self.changed.notify_all();
         }
+    }
+}
+
+/// The time in which a thread works. It ends also if the work panics, or all other threads would wait for ever.
+struct Turn<'t>(&'t Turns);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.state().worker = None;
+        self.0.changed.notify_all();
     }
 }
 

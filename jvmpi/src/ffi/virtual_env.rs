@@ -21,7 +21,7 @@ const STEP: usize = 16;
 pub(super) struct VirtualEnv {
     functions: *const Functions,
     /// Environment of the last carrier. Only the virtual thread itself may use its environment, and it then runs on
-    /// this carrier.
+    /// this carrier. Events that come on another thread name the environment, but it must not be used there.
     carrier: AtomicPtr<c_void>,
 }
 
