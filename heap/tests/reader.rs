@@ -160,7 +160,7 @@ fn faults_have_their_place() {
         .expect_err("the array is too long")
         .to_string();
     assert!(
-        error.starts_with("an array passes the end of the segment at byte"),
+        error.starts_with("an array is longer than the rest of its heap segment at byte"),
         "{error}"
     );
 }

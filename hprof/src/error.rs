@@ -38,7 +38,7 @@ pub enum ErrorKind {
     #[error("unknown type code {0}")]
     UnknownType(u8),
     /// A heap record is longer than the rest of its segment.
-    #[error("{0} passes the end of the segment")]
+    #[error("{0} is longer than the rest of its heap segment")]
     PassesSegment(&'static str),
     /// A record is too short for its contents, or longer than records of its kind can be.
     #[error("{what} cannot have {length} bytes")]

@@ -138,7 +138,7 @@ impl Offline<'_> {
         }
     }
 
-    /// Reports an entry that no JVM finds, because its name is not UTF-8.
+    /// Reports a class or archive that no JVM finds, because its name is not UTF-8.
     fn check_unnamed<R: ReaderAt, W>(&mut self, job: &Job<'_, R, W>, entry: &Entry) {
         let name = job.archive.name(entry);
         let end = String::from_utf8_lossy(name);

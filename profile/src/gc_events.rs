@@ -189,13 +189,13 @@ pub enum Fault {
     #[error("there is no arena {}", .0.0)]
     UnknownArena(ArenaId),
     /// The event begins an arena that exists already.
-    #[error("there is an arena {} already", .0.0)]
+    #[error("there is already an arena {}", .0.0)]
     ArenaInUse(ArenaId),
     /// The event deletes or moves an object that is not alive.
     #[error("there is no object {:#x}", .0.0)]
     UnknownObject(ObjectId),
     /// The event gives an object an id that another object has and keeps.
-    #[error("there is an object {:#x} already", .0.0)]
+    #[error("there is already an object {:#x}", .0.0)]
     ObjectInUse(ObjectId),
     /// The event moves an object out of an arena that the object is not in.
     #[error("object {:#x} is in arena {}", .0.0, .1.0)]

@@ -1,12 +1,11 @@
-//! Instruments hidden classes, which `Lookup.defineHiddenClass` and, up to JDK 14, `Unsafe.defineAnonymousClass`
-//! define.
+//! Instruments hidden classes (`Lookup.defineHiddenClass`; up to JDK 14 `Unsafe.defineAnonymousClass`).
 //!
 //! The bytes of a hidden class contain a name. The hidden class shares its ids with the class that has this name in the
-//! same loader. So both are one row in the profile, as they are in a program that was rewritten on disk. And copies of
-//! a hidden class take no further memory.
+//! same loader. So both are one row in the profile, as in a program that was rewritten on disk, and copies take no
+//! further memory.
 //!
-//! The JVM does not retransform hidden classes. So a hidden class that was defined before the agent could act is not
-//! instrumented. A note in the profile names such classes.
+//! The JVM does not retransform hidden classes. A note in the profile names those that were defined before the agent
+//! could act.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -156,8 +155,7 @@ impl HiddenClasses {
                 bound.push((method, function));
                 None
             }
-            // The list is full, so the method that defines hidden classes could be missing in it. A note says that
-            // hidden classes are not counted.
+            // The list is full, so the method that defines hidden classes could be missing in it. A note says so.
             Binding::Unknown(_) => {
                 *binding = Binding::Done;
                 None
@@ -226,8 +224,7 @@ impl HiddenClasses {
         *lock(&self.binding) = Binding::Done;
     }
 
-    /// Gives up instrumenting hidden classes, because the agent was attached to a running program, whose native method
-    /// that defines hidden classes was bound long ago.
+    /// Gives up as an agent that was attached: the native method that defines hidden classes was bound long ago.
     pub(crate) fn give_up_attached(&self) {
         self.is_attached.store(true, Ordering::Relaxed);
         self.give_up();
@@ -342,8 +339,7 @@ impl HiddenClasses {
     }
 }
 
-/// Returns the names of the loaded hidden classes that would have been instrumented; `None` if the JVM has no memory
-/// for the references.
+/// Returns the names of the loaded hidden classes that would have been instrumented; `None` without memory for them.
 fn loaded_names(instrumentation: &Instrumentation, jni: Jni<'_>) -> Option<BTreeSet<String>> {
     let jvmti = instrumentation.jvmti;
     jni.framed(|jni| {

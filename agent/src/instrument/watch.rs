@@ -21,7 +21,8 @@ pub(crate) struct Watch {
     /// The traced methods that were found so far. All choices during one trace share them, because a class is not
     /// instrumented again if a new choice selects the same methods of it.
     found: Arc<Found>,
-    /// Instruments classes by the filter. Has a copy of the filter for each thread that instruments a class.
+    /// Instruments classes by this choice. Has a copy of the filters for each thread that instruments a class at the same
+    /// time.
     pub(super) instrumenter: Instrumenter,
 }
 

@@ -1,7 +1,7 @@
 //! The agent as a profiler in a JVM with JVMPI. It does not use JVM TI, only JVMPI's events and JNI.
 //!
 //! Calls are recorded in the same way as with JVM TI: `CLASS_LOAD_HOOK` passes the bytes of classes to the
-//! [hook](crate::instrument::hook), and the tracker counts calls. Objects are recorded by JVMPI's events of allocations
+//! [hook](crate::instrument::hook), and the tracker counts and times calls. Objects are recorded by JVMPI's events of allocations
 //! and collections.
 
 mod calls;

@@ -117,7 +117,7 @@ impl Names {
     pub(super) fn note(&self) -> Option<&'static str> {
         let is_full = read(&self.frames).len() >= MOST_NAMES;
         is_full.then_some(
-            "stacks of waits for locks may lack methods, because there was no room for further names",
+            "some methods are missing in the stacks of waits for locks, because there was no room for more names of methods",
         )
     }
 

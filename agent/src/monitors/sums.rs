@@ -144,7 +144,8 @@ impl Sums {
         }
     }
 
-    /// Moves the sums of an ended thread to the group of ended threads with the same name, apart from numbers.
+    /// Moves the sums of an ended thread to the group of the ended threads whose names differ from its name at most in
+    /// numbers.
     pub(super) fn thread_ends(&mut self, id: u64, name: &str) {
         let Some(sums) = self.waiters.remove(&Waiters::Thread(id)) else {
             return;

@@ -16,7 +16,7 @@ pub(crate) struct SamplerSettings {
     pub(crate) clock_source: ClockSource,
     /// True if waiting time is measured.
     pub(crate) waiting: bool,
-    /// True if compiled methods are recorded.
+    /// True if the methods that the JIT compiler compiles and inlines are recorded.
     pub(crate) jit: bool,
     /// True if stacks have lines, for HPROF's traces.
     pub(crate) lines: bool,

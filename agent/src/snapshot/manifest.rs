@@ -24,8 +24,8 @@ pub(crate) fn check(manifest: &Path, quiet: bool) {
     }
 }
 
-/// Calls `put` with the name of a profile, and appends the name to the manifest. The name is `file`. If the manifest
-/// has this name already, a number is inserted, because two JVMs in different namespaces can have the same process id.
+/// Calls `put` with the path `file`, and appends this path to the manifest. If the manifest has the path already, a
+/// number is inserted into the file name, because two JVMs in different namespaces can have the same process id.
 ///
 /// # Errors
 /// Returns the error of `put`. An error of the manifest is reported and not returned.

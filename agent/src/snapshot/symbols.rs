@@ -69,7 +69,7 @@ pub(crate) fn symbols(
 }
 
 /// Returns how the bytes of a site's objects are computed: from the size of an instance, or as a sum that the tracker
-/// has made.
+/// has made. `Unknown` if the sizes of this JVM are not known.
 fn bytes(site: &SiteSymbol, loader: u32, sizes: &Sizes) -> SiteBytes {
     let known = if site.is_array {
         sizes.knows_arrays().then_some(SiteBytes::Summed)

@@ -102,7 +102,7 @@ pub(super) fn check_complete(
     }
     if !wants_part {
         bail!(
-            "{name}: {error}; the part before it has {} objects, {} in total; add --partial to show them",
+            "{name}: {error}; up to there the file has {} objects with {}; add --partial to show them",
             count(histogram.instances()),
             bytes(histogram.bytes())
         );

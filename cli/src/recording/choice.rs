@@ -304,7 +304,7 @@ pub(super) fn refused(conflict: Conflict) -> anyhow::Error {
             "--latencies needs --timing exact (its default) or adaptive: the other timings do not time calls"
         ),
         Conflict::ContextWithSamples => anyhow!(
-            "--alloc-context cannot be combined with --timing sampled, which records no callers; for both times and callers, use --timing adaptive"
+            "--alloc-context cannot be combined with --timing sampled, which does not record the calls that lead to an allocation; for these and times, use --timing adaptive"
         ),
         Conflict::NoneWithoutSamples => {
             anyhow!("--include none needs --timing sampled (the default)")

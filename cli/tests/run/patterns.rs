@@ -211,7 +211,7 @@ fn options_that_exclude_each_other_are_refused() {
         ),
         (
             with_context("--timing=sampled"),
-            "--alloc-context cannot be combined with --timing sampled, which records no callers; for both times and callers, use --timing adaptive",
+            "--alloc-context cannot be combined with --timing sampled, which does not record the calls that lead to an allocation; for these and times, use --timing adaptive",
         ),
         (
             with_context("--interval=5ms"),

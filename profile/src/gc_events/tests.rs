@@ -345,7 +345,7 @@ fn a_move_to_the_id_of_an_object_does_not_free_it() {
         .expect_err("two objects have one id");
     assert_eq!(
         error.to_string(),
-        "event 5: there is an object 0x14 already"
+        "event 5: there is already an object 0x14"
     );
     // This frees the object that had the id first.
     heap.apply(delete).expect("the object exists");

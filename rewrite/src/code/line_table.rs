@@ -20,7 +20,7 @@ pub fn entries<'a>(reader: Reader<'a>) -> Result<impl Iterator<Item = (Bci, u16)
     }))
 }
 
-/// Appends the relocated table to `out`. An entry at offset 0 stays at 0. Otherwise a stack trace through the
+/// Appends the relocated table to `out`. The first entry at offset 0 stays at 0. Otherwise a stack trace through the
 /// entry probe would have no line.
 #[inline]
 pub(crate) fn relocate(

@@ -45,7 +45,7 @@ impl TraceLocals {
     }
 }
 
-/// The values that a method gets and returns.
+/// The values that a method gets and returns. Its parameters take at most 255 local variables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signature<'a> {
     pub(crate) descriptor: &'a [u8],

@@ -9,8 +9,8 @@ use crate::reader::Reader;
 use crate::text::flags::Flags;
 use crate::text::printer::{Printer, Stop};
 
-/// A function that prints the content of the attribute of this name, after the name was printed. It returns false
-/// for an unknown attribute, and for an attribute that does not belong to the structure that is printed.
+/// A function that prints the content of an attribute, after the attribute's name was printed. Its arguments are the
+/// printer, the name and the content. It returns false for an unknown attribute, and for an attribute that does not belong to the structure that is printed.
 pub(super) type PrintContent<'x, 'a> =
     fn(&mut Printer<'x, 'a>, &[u8], Reader<'a>) -> Result<bool, Stop>;
 

@@ -172,7 +172,7 @@ pub enum Conflict {
     ContextWithoutExact,
     /// `alloc-context=true` with samples, which do not show the calls that lead to an allocation.
     #[error(
-        "alloc-context=true cannot be combined with timing=sampled, which records no callers; for both times and callers, use timing=adaptive"
+        "alloc-context=true cannot be combined with timing=sampled, which does not record the calls that lead to an allocation; for these and times, use timing=adaptive"
     )]
     ContextWithSamples,
     /// `include=none` without samples: nothing would be recorded.

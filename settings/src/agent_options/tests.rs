@@ -205,7 +205,7 @@ fn samples_have_options_of_their_own() {
         ),
         (
             "timing=sampled,alloc=exact,alloc-context=true",
-            "alloc-context=true cannot be combined with timing=sampled, which records no callers; for both times and callers, use timing=adaptive",
+            "alloc-context=true cannot be combined with timing=sampled, which does not record the calls that lead to an allocation; for these and times, use timing=adaptive",
         ),
         (
             "timing=sampled,interval=1us",

@@ -45,7 +45,7 @@ mod tests {
                 Filter::none(),
                 "Foo*",
                 "a.Foo::run",
-                Some("Foo* is excluded, "),
+                Some("a.Foo::run stays excluded, because Foo* is; "),
             ),
             (Filter::none(), "a.B::run", "a.B", None),
             (Filter::none(), "a.B", "a.**", None),

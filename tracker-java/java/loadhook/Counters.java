@@ -3,8 +3,8 @@ package loadhook;
 import java.lang.ref.WeakReference;
 
 /**
- * Counts calls by method alone, for code that has no probe but {@link Tracker#count}. Also keeps the durations of
- * calls that paths have timed, for each platform thread.
+ * Counts calls by method alone, for code that has no probe but {@link Tracker#count}. Also counts, for
+ * each platform thread, the timed calls of its paths by method and duration.
  *
  * The counts are exact without atomic operations, because each platform thread has its own. A virtual thread counts on its
  * carrier: it cannot be moved between the load and the store of an increment. Calls for which a thread has no room, and those

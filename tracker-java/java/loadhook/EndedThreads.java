@@ -1,6 +1,6 @@
 package loadhook;
 
-/** The trees of ended threads, summed by the threads' names without the digits in them. */
+/** The trees of ended threads, summed by the threads' names, in which {@code #} stands for each number. */
 final class EndedThreads {
     private static final int MOST = 256;
     private static final String OTHERS = "(other threads)";

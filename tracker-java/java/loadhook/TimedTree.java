@@ -212,6 +212,7 @@ class TimedTree extends Tree {
     /**
      * Adds the variance of a block of {@code weight} calls of which one was
      * timed: weight * (weight - 1) times the variance of one call. That variance
+     * is estimated by the squared difference from the mean so far.
      * The duration of the previous call could not replace the mean: after a long call blocks are short, so the
      * long call would count by half.
      */

@@ -10,6 +10,7 @@ package loadhook;
  * - Each call of a block is timed with probability 1/period, and its duration
  *   does not depend on the draw. So the expectation of {@code period *
  *   duration} is the sum of the durations of the block's calls. This also holds
+ *   for a block that the end of the program cuts short.
  * - The period of a block is fixed before the draw. So the period may depend on everything that was measured
  *   before: the sum over all blocks keeps its expectation (the differences form a martingale).
  * - So neither slow first calls nor two kinds of calls add a bias when timing

@@ -325,10 +325,7 @@ public class Tracker {
      */
     public static native boolean agentClaims(String file);
 
-    /**
-     * Tells the agent about a profile that the tracker of a rewritten archive
-     * wrote.
-     */
+    /** Tells the agent about a profile that the tracker of a rewritten archive wrote. */
     public static native void agentNotes(String file);
 
     /**

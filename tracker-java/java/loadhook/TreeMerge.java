@@ -1,7 +1,8 @@
 package loadhook;
 
 /**
- * Thread.stop}, may interrupt this anywhere. The next run continues after the last node that was added, so that
+ * Adds a tree to a sum, node by node. A StackOverflowError, or the exception of {@code Thread.stop}, may interrupt
+ * this anywhere. The next run continues after the last node that was added, so that
  * no node is missing or added twice.
  *
  * If the ticks of most of the tree's time were refused, none of its ticks are added, and all its time is refused in the sum.

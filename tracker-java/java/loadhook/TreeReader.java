@@ -15,7 +15,7 @@ final class TreeReader {
      * The nanoseconds whose ticks do not count. If the ticks of most of the time do not count, this is the whole time.
      */
     final long refused;
-    /** True if the tree's ticks do not count, because most of them were refused. All ticks are then read as 0. */
+    /** True if the tree's ticks do not count, because the ticks of most of the time were refused. All ticks are then read as 0. */
     final boolean isMostlyRefused;
     private final TimedTree tree;
     private final int[] rows;

@@ -103,8 +103,7 @@ impl AsyncEngine {
         let AsyncEngine(engine) = self;
         engine.find_thread_field(jni)?;
         if is_late {
-            // The interpreter and the stubs were made before the events were enabled, so the JVM must report them
-            // again.
+            // The interpreter and the stubs were made before the events were enabled, so the JVM must report them now.
             class_methods::generate_events(engine.jvmti, event::DYNAMIC_CODE_GENERATED);
         }
         engine.list_loaded_classes(jni);

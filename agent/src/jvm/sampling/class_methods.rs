@@ -109,7 +109,7 @@ fn is_hidden(signature: &[u8]) -> bool {
         || last.is_some_and(|last| last.first().is_some_and(u8::is_ascii_digit))
 }
 
-/// Makes the JVM send this event again for each piece of generated code that exists already.
+/// Makes the JVM send this event for each piece of generated code that exists already.
 pub(super) fn generate_events(jvmti: Jvmti, event: c_int) -> bool {
     jvmti.generate_events(event).is_ok()
 }

@@ -122,8 +122,8 @@ impl Engine {
         }
     }
 
-    /// Notes all classes again if `unknown` samples, not just a few, had interpreted methods that are not known. A
-    /// redefined class has its methods at other addresses, and the JVM sends no event for a redefinition.
+    /// Notes all classes again if `unknown`, the number of samples with unknown interpreted methods, is not small, but
+    /// not more often than every 5 s. A redefined class has its methods at other addresses, and the JVM sends no event for a redefinition.
     pub(super) fn note_redefined(&self, jni: Jni<'_>, unknown: u32) {
         /// A smaller number of samples with unknown methods is ignored, because it may have other causes.
         const CHANCE: u32 = 20;

@@ -20,7 +20,7 @@ pub(super) struct Traces<'p> {
     pub(super) first: Numbers,
     numbers: HashMap<Key, u32>,
     all: Vec<Key>,
-    /// The traces that rows refer to, in the order of their serial numbers.
+    /// The numbers in `all` of the traces that rows refer to, in the order of their serial numbers.
     used: Vec<u32>,
     /// The serial numbers of the used traces.
     serials: HashMap<u32, u32>,

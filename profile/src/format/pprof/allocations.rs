@@ -33,8 +33,8 @@ pub(super) fn values(
 }
 
 impl<W: Write> File<W> {
-    /// Writes a sample for each site. `before` and `after` are the numbers of values before and
-    /// after those of the site; all these values are 0.
+    /// Writes a sample for each site. Before the site's values, a sample has `before` zeros, and after them `after`
+    /// zeros: the values of the other sample types.
     pub(super) fn sites(
         &mut self,
         profile: &Profile,

@@ -17,7 +17,7 @@ pub(super) struct File<W: Write> {
     pub(super) writer: Writer,
     gzip: GzEncoder<W>,
     pub(super) strings: Strings,
-    /// The ids of the locations of lines that are written, by method and line.
+    /// The ids of the locations that were written so far, by method and line.
     pub(super) places: HashMap<(u32, u32), u64>,
 }
 
