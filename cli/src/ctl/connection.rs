@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use loadhook_settings::control::{Reply, Request, folder, socket_name};
+use thiserror::Error;
 
 use crate::agent_path::AGENT;
 use crate::jvm::{Connection, Jvm, connect_to};
@@ -23,6 +24,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Maximum number of bytes of a reply. There is a limit because another user may own the process, and it is high
 /// because a reply may list many patterns.
 const LONGEST_REPLY: usize = 64 << 20;
+
+/// The error of an agent that has closed the connection, because it has left the process.
+#[derive(Debug, Error)]
+#[error("the agent of process {pid} has left before it replied")]
+pub(crate) struct AgentLeft {
+    pid: u32,
+}
 
 /// The connection to an agent that takes orders.
 pub(crate) struct Agent<'a> {
@@ -107,16 +115,13 @@ impl<'a> Agent<'a> {
     pub(crate) fn ask(&mut self, request: &Request) -> Result<Reply> {
         let pid = self.jvm.pid();
         let lost = || format!("the agent of process {pid} gave no reply");
-        // The agent may have sent a reason before it closed the connection.
-        let sent = self.stream.write_all(format!("{request}\n").as_bytes());
+        // If this fails, the agent has closed the connection. It may have sent a reason before.
+        let _ = self.stream.write_all(format!("{request}\n").as_bytes());
         let line = self.line().with_context(lost)?;
         match line {
             Some(line) => Ok(line.parse()?),
             None if self.jvm.has_ended() => bail!("process {pid} has ended"),
-            None => {
-                sent.with_context(lost)?;
-                bail!("the agent of process {pid} has left before it replied")
-            }
+            None => Err(AgentLeft { pid }.into()),
         }
     }
 

@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use loadhook_settings::control::{self, Reply, Request, RequestError};
 
-pub(crate) use self::connection::Agent;
+pub(crate) use self::connection::{Agent, AgentLeft};
 pub(crate) use self::snapshot::{Snapshot, Snapshots};
 use crate::jvm::Jvm;
 use crate::output::{check_writable, say};

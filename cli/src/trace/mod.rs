@@ -22,7 +22,7 @@ pub(crate) use self::args::TraceArgs;
 use self::parts::Parts;
 use self::render::ChromeEvents;
 use crate::attach;
-use crate::ctl::Agent;
+use crate::ctl::{Agent, AgentLeft};
 use crate::jvm::Jvm;
 use crate::output::{PRIVATE, check_writable, say, write_beside};
 use crate::signals::{self, Noted};
@@ -131,12 +131,18 @@ fn tell_end(jvm: &Jvm, failed: Result<Reply>, stop: &Noted) -> End {
         Ok(other) => format!(
             "unexpected reply to the order traced; use a loadhook of the agent's version: {other}"
         ),
-        // The agent closes the connection when it leaves.
-        Err(_) => "the agent has left. It was detached, or tracing took more than its budget: trace fewer or longer \
-                   methods, or run loadhook attach with --budget none first"
-            .to_owned(),
+        Err(error) if error.is::<AgentLeft>() => {
+            "the agent has left. It was detached, or tracing took more than its budget: trace fewer or longer methods, \
+             or run loadhook attach with --budget none first"
+                .to_owned()
+        }
+        Err(error) => format!("{error:#}"),
     };
     say!("loadhook: the trace of process {pid} ends early: {reason}");
+    // A signal has asked for the end, and the process does not answer.
+    if stop.code().is_some() {
+        return End::Whole;
+    }
     End::Early
 }
 
