@@ -22,14 +22,12 @@ impl BudgetLog {
     /// Does work that an order asks for. The processor time of the calling thread does not count against the budget,
     /// because the work comes once for each order.
     pub(crate) fn do_ordered<T>(&self, work: impl FnOnce() -> T) -> T {
-        let before = thread_time();
         self.under_way.fetch_add(1, Ordering::Relaxed);
-        let result = work();
-        self.under_way.fetch_sub(1, Ordering::Relaxed);
-        let spent = thread_time().saturating_sub(before);
-        let spent = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
-        self.ordered_ns.fetch_add(spent, Ordering::Relaxed);
-        result
+        let _order = Order {
+            log: self,
+            began: thread_time(),
+        };
+        work()
     }
 
     /// Returns the nanoseconds of processor time that orders have taken.
@@ -58,6 +56,22 @@ impl BudgetLog {
     /// Returns the note that the agent has stopped watching; `None` if it has not stopped.
     pub(crate) fn note(&self) -> Option<String> {
         lock(&self.stopped).clone()
+    }
+}
+
+/// The work of an order. It ends also if it panics, because no budget is kept while it is under way.
+struct Order<'l> {
+    log: &'l BudgetLog,
+    /// The processor time of the thread at the beginning.
+    began: Duration,
+}
+
+impl Drop for Order<'_> {
+    fn drop(&mut self) {
+        let spent = thread_time().saturating_sub(self.began);
+        let spent = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
+        self.log.ordered_ns.fetch_add(spent, Ordering::Relaxed);
+        self.log.under_way.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -114,6 +128,10 @@ mod tests {
         });
         assert!(!log.has_order_under_way());
         assert!(u128::from(log.ordered_ns()) >= spent.as_nanos());
+        let fault = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            log.do_ordered(|| panic!("of a test"));
+        }));
+        assert!(fault.is_err() && !log.has_order_under_way());
     }
 
     #[test]
