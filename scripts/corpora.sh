@@ -27,7 +27,7 @@ corpus() {
 
 # Unpacks Debian's package $1 into the current folder.
 debian() {
-    command -v apt-get >/dev/null 2>&1 || fail "corpora: $name: no apt-get here"
+    command -v apt-get >/dev/null 2>&1 || fail "corpora: $name: this is a package of Debian, but there is no apt-get here"
     { apt-get download "$1" || { apt-get update && apt-get download "$1"; }; } >/dev/null 2>&1 \
         || fail "corpora: $name: apt-get download $1 failed"
     dpkg -x "$1"_*.deb . || fail "corpora: $name: dpkg -x $1 failed"
@@ -42,7 +42,7 @@ npm_package() {
 
 keep() {
     for file in "$@"; do
-        cp -L "$file" content/ || fail "corpora: $name: there is no $file in it"
+        cp -L "$file" content/ || fail "corpora: $name: the downloaded files do not contain $file"
     done
 }
 

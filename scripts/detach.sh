@@ -98,7 +98,7 @@ for feature; do
     case $feature in
         17) ;;
         11 | 21 | 25) "need_jdk_$feature" ;;
-        *) fail "detach: no JDK $feature" ;;
+        *) fail "detach: JDK $feature is not supported; give 11, 17, 21 or 25" ;;
     esac
     measure "$feature"
 done

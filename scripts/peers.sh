@@ -25,10 +25,10 @@ under() {
     loading=$!
     sleep 1
     begun=$(date +%s%N)
-    "$1" >"$folder/tool" 2>&1 || { cat "$folder/tool" >&2; fail "peers: $1"; }
+    "$1" >"$folder/tool" 2>&1 || { cat "$folder/tool" >&2; fail "peers: $1 failed; its output is above"; }
     first=$(awk "BEGIN { printf \"%.1f\", ($(date +%s%N) - $begun) / 1e9 }")
     sleep 2
-    "$2" >"$folder/tool" 2>&1 || { cat "$folder/tool" >&2; fail "peers: $2"; }
+    "$2" >"$folder/tool" 2>&1 || { cat "$folder/tool" >&2; fail "peers: $2 failed; its output is above"; }
     wait "$loading"
     read_load "$folder/load"
     watched="$requests $latencies"

@@ -86,7 +86,7 @@ run() {
         plain) start "$name" "$feature" ;;
         verify) start "$name" "$feature" -Xverify:all ;;
         jni) start "$name" "$feature" -Xcheck:jni ;;
-        *) fail "servers: no mode $mode" ;;
+        *) fail "servers: unknown mode $mode in SERVERS_MODES; give plain, verify or jni" ;;
     esac
     keep_answers
     load $((2 * seconds)) >"$folder/load"

@@ -90,7 +90,7 @@ for feature; do
     case $feature in
         17) ;;
         11 | 21 | 25) "need_jdk_$feature" ;;
-        *) fail "soak_samples: no JDK $feature" ;;
+        *) fail "soak_samples: JDK $feature is not supported; give 11, 17, 21 or 25" ;;
     esac
     runs[feature]=0 all_samples[feature]=0 all_unwalked[feature]=0 all_cut[feature]=0 all_lost[feature]=0 bad[feature]=0
 done

@@ -79,7 +79,7 @@ fn build(out: &Path) -> Result<(), String> {
     write(&out.join("classes.rs"), list.as_bytes())
 }
 
-/// The Rust source that defines the constant. lib.rs documents the constants.
+/// Returns the Rust source that defines a constant. lib.rs documents the constants.
 fn embedded(constant: &str, classes: Vec<Vec<u8>>, out: &Path) -> Result<String, String> {
     let mut list = format!("const {constant}_HERE: &[(&str, &[u8])] = &[\n");
     for class in superclasses_first(classes) {
@@ -135,7 +135,7 @@ fn compile(classes: &Path, out: &Path) -> Result<(), String> {
     Err(format!("{} does not compile the tracker", javac.display()))
 }
 
-/// The first compiler that is found, that of JDK 17 if there is one.
+/// Returns the first compiler that is found: the compiler of JDK 17 if there is one.
 fn javac() -> Option<PathBuf> {
     let homes = ["JAVA_HOME_17", "JAVA_HOME"]
         .into_iter()
@@ -152,7 +152,7 @@ fn javac() -> Option<PathBuf> {
         .find(|javac| javac.is_file())
 }
 
-/// The paths of a folder's entries, sorted.
+/// Returns the paths of a folder's entries, sorted.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(folder)
         .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;

@@ -70,10 +70,11 @@ impl Agent {
         (self.options().rewrites() && !selects_none) || self.sees_redefinitions()
     }
 
-    /// Returns whether the class-load hook is enabled for allocations, also if it changes no class. It tells of
-    /// redefinitions, after which a [key](crate::jvm::sampling::StackKey) with an interpreted method may name another
-    /// method. An attached agent does not know the redefinitions before it came. Records of waits redefine a class
-    /// themselves, after which such keys are not used.
+    /// Returns whether the samples of allocations need the class-load hook, which shows them each redefinition of a
+    /// class. After a redefinition, a [key](crate::jvm::sampling::StackKey) with an interpreted method may stand for
+    /// another method. In two cases such keys are never used, so the hook is not needed for them: in an attached agent,
+    /// which does not know the redefinitions before it was attached; and if waits are recorded, because that redefines
+    /// a class.
     fn sees_redefinitions(&self) -> bool {
         let samples = self.samples.as_ref();
         samples.is_some_and(Samples::can_see_redefinitions)
@@ -104,7 +105,7 @@ impl Agent {
 }
 
 impl Agent {
-    /// Gives back the references and environments that the JVM keeps for the agent. Called when the agent has left.
+    /// Releases the references and environments that the JVM keeps for the agent. Called when the agent has left.
     pub(crate) fn release(&self, jni: Jni<'_>) {
         if let Some(sampler) = &self.sampler {
             sampler.release(self.jvmti, jni);

@@ -1,6 +1,5 @@
-//! Messages of the agent, one line each. They go into the answer of an attached agent, if there is one, otherwise to
-//! standard error. A message that could be repeated without end is printed by [`once`], so that it does not fill the
-//! program's log.
+//! Messages of the agent. They go into the answer of an attached agent, if there is one, otherwise to standard error. A
+//! message that could be repeated without end is printed by [`once`], so that it does not fill the program's log.
 
 use std::collections::HashSet;
 use std::io::Write;

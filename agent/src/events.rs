@@ -175,7 +175,7 @@ fn begin(
 }
 
 /// Enables the events of threads, and starts the sampler's thread, which samples, and calls `chore` ten times a second
-/// until it returns true. Returns whether the sampler's thread was started.
+/// until `chore` returns true. Returns whether the sampler's thread was started.
 fn begin_sampling(
     agent: &'static Agent,
     sampler: &'static Sampler,
@@ -239,7 +239,8 @@ fn start_requests(agent: &'static Agent, jni: Jni<'_>) {
     requests::start(&agent.own_threads, agent.jvmti, jni, &agent.gate, write);
 }
 
-/// Enables the events of samples and classes, in an order that keeps the agent's own work out of the profile.
+/// Enables the events of allocations and classes, and instruments the loaded classes, in an order that keeps the
+/// agent's own work out of the profile.
 fn begin_instrumenting(
     agent: &'static Agent,
     jni: Jni<'_>,
@@ -247,8 +248,8 @@ fn begin_instrumenting(
     pace: Pace,
 ) -> AttachFigures {
     let options = agent.options();
-    // The event is enabled after the tracker's classes were defined, and before
-    // any class has probes.
+    // `ThreadEnd` is enabled after the tracker's classes were defined, and before any class has
+    // probes.
     let thread_ends = agent.jvmti.notify(event::THREAD_END, true);
     let has_concurrent_collector = tracker.reserve.has_concurrent_collector;
     let begin = |samples: &Samples| {
@@ -260,8 +261,8 @@ fn begin_instrumenting(
     {
         diagnostics::once(&format!("allocations are not sampled: {error}"));
     }
-    // The event is left off if no class is selected, because the JVM loads classes faster without it. An order that
-    // includes classes enables it.
+    // The class-load hook is not enabled if no class is selected, because the JVM loads classes faster without it. An
+    // order that includes classes enables the hook.
     let has_hook = agent.has_hook();
     let enabled = if has_hook {
         agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true)
@@ -409,7 +410,7 @@ pub(crate) fn finish(agent: &'static Agent, jni: Jni<'_>) {
         agent.writer.write_last(&sources, jni);
     } else {
         diagnostics::line(
-            "the final profile is not written: the snapshot under way did not finish in time",
+            "the final profile is not written: an earlier snapshot did not finish in time",
         );
     }
     if let Some(connection) = &agent.connection {

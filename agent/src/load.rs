@@ -66,7 +66,7 @@ pub(crate) enum LoadError {
     )]
     Watched,
     /// The events that the agent needs cannot be enabled.
-    #[error("{0}")]
+    #[error("this JVM cannot send the events that the agent needs ({0})")]
     NoEvents(jvmti::Error),
 }
 

@@ -28,7 +28,7 @@ pub(crate) enum IncludeFileError {
 pub(crate) struct Options {
     /// The options as the user gave them.
     pub(crate) settings: AgentOptions,
-    /// Chooses the methods to instrument, by the options and by files of patterns. An order may change the choice
+    /// The choice of methods to instrument, from the options and from files of patterns. An order may change the choice
     /// later.
     pub(crate) filter: Filter,
     /// The way in which calls are timed; `None` if they are not recorded.

@@ -53,7 +53,7 @@ impl Booked {
     }
 }
 
-/// The counts that the program printed.
+/// Returns the counts that the program printed.
 fn printed(run: &Finished, with_callers: bool) -> Result<Book> {
     let mut book = Book::new();
     for line in String::from_utf8_lossy(&run.output.stdout).lines() {
@@ -82,13 +82,13 @@ fn allocations(profile: &Profile) -> Result<&Allocations> {
         .context("the profile has no allocations")
 }
 
-/// The counts of the profile.
+/// Returns the counts of the profile.
 fn counted(profile: &Profile) -> Result<Book> {
     let allocations = allocations(profile)?;
     let mut book = Book::new();
     for site in &allocations.sites {
         let frame = site.frame.map(|at| &allocations.frames[at as usize]);
-        // An object that no instruction allocated: the JVM itself made it.
+        // The JVM itself made the object; no instruction allocated it.
         if frame.is_some_and(|frame| frame.bci.is_none()) {
             continue;
         }
@@ -231,7 +231,8 @@ fn full_at_the_end(feature: u32) -> Result<()> {
                 output.status.code() == Some(3),
                 "JDK {feature}, {collector}, {options}: {output:?}"
             );
-            // In that heap the tracker has room only for the sites that it counts.
+            // With `alloc=live` there must be a profile. With the other options, the full heap may
+            // have no room for the snapshot; then a message says so.
             ensure!(
                 file.is_file()
                     || options != "alloc=live"
@@ -361,8 +362,8 @@ fn same_names(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Reflection generates code, in a loader that defines only that code. Allocations there are
-/// counted too.
+/// Reflection generates code, in a loader that defines only that code. Allocations in that code are
+/// counted, too.
 fn reflected(feature: u32) -> Result<()> {
     let run = Program::new(feature, "Reflected")
         .options("include=jdk.internal.reflect.Generated*,alloc=exact")

@@ -141,7 +141,7 @@ fn a_class_is_being_loaded(feature: u32) -> Result<()> {
     program.end()
 }
 
-/// The calls of `Attached$Slow.hashCode`.
+/// Returns the number of calls of `Attached$Slow.hashCode`.
 fn calls_of_slow(profile: &Profile) -> u64 {
     let of_methods = profile.method_calls.iter().map(|it| (it.method, it.calls));
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
@@ -155,8 +155,8 @@ fn calls_of_slow(profile: &Profile) -> u64 {
         .sum()
 }
 
-/// The choice of methods did not name a class when it was given to the hook. It gets its probes although the JVM lists
-/// it only when its superclass is loaded.
+/// The choice of methods does not include a class when the hook gets the class. After an order that includes the class,
+/// the class gets its probes, although the JVM lists it only when its superclass is loaded.
 fn a_class_is_included_while_it_is_loaded(feature: u32) -> Result<()> {
     let mut program = Running::start(feature, "Attached", &[])?;
     program.answer()?;
@@ -173,7 +173,7 @@ fn a_class_is_included_while_it_is_loaded(feature: u32) -> Result<()> {
     program.end()
 }
 
-/// In a pause no class is chosen. A class that is being loaded when the pause ends has its probes after it.
+/// In a pause no class is chosen. A class that is being loaded when the pause ends has its probes after the pause.
 fn a_pause_ends_while_a_class_is_loaded(feature: u32) -> Result<()> {
     let mut program = Running::start(feature, "Attached", &[])?;
     program.answer()?;

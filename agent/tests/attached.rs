@@ -20,7 +20,7 @@ fn detach(program: &Running, answer: &Answer) -> Result<Profile> {
     read(&answer.wait_until_left()?)
 }
 
-/// The calls of each method of `Attached$Work`.
+/// Returns the number of calls of each method of `Attached$Work`.
 fn calls(profile: &Profile) -> Vec<(String, u64)> {
     let mut calls: Vec<(String, u64)> = profile
         .method_calls
@@ -131,8 +131,8 @@ fn samples_have_methods_under_way(feature: u32) -> Result<()> {
     program.order("call 60000000")?;
     let profile = detach(&program, &answer)?;
     let sampling = profile.sampling.as_ref().context("there are no samples")?;
-    // Some samples come while the JVM compiles or changes the code. If all stacks of the thread `main` were cut off, a
-    // third of the samples would be.
+    // Some samples come while the JVM compiles or changes the code. If all stacks of the thread `main` were cut off,
+    // these would be a third of the samples.
     ensure!(
         sampling.samples > 20 && 5 * sampling.unwalked < sampling.samples,
         "{} of {} samples do not reach the outermost method",
@@ -275,7 +275,7 @@ fn the_program_ends(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Attached before `main` has run, the agent counts from then on.
+/// An agent that is attached before `main` has run counts from then on.
 fn the_program_begins(feature: u32) -> Result<()> {
     let mut program = Running::start(feature, "Attached", &[])?;
     let folder = TempDir::new()?;

@@ -129,7 +129,7 @@ impl Churned {
         Ok(self)
     }
 
-    /// Number of loaders that share the only row of `step`.
+    /// Returns the number of loaders that share the only row of `step`.
     fn loaders(&self) -> Result<u64> {
         let mut steps = self
             .profile
@@ -147,7 +147,7 @@ impl Churned {
         Ok(step.loaders.into())
     }
 
-    /// Growth of native memory between two parts, in kilobytes.
+    /// Returns the growth of native memory between two parts, in kilobytes.
     fn grown(&self, from: usize, to: usize) -> i64 {
         let resident = |part: usize| self.parts[part - 1][2].cast_signed();
         resident(to) - resident(from)

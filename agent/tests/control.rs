@@ -39,7 +39,7 @@ const OTHERS: [&str; 6] = [
 /// The number of times that classes are included and excluded again.
 const ROUNDS: u64 = 30;
 
-/// The calls of a method of the class that is changed.
+/// Returns the number of calls of a method of the class that is changed.
 fn calls(profile: &Profile, name: &str) -> u64 {
     let of_methods = profile.method_calls.iter().map(|it| (it.method, it.calls));
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
@@ -53,8 +53,8 @@ fn calls(profile: &Profile, name: &str) -> u64 {
         .sum()
 }
 
-/// The class is changed while its methods loop, call themselves, build objects, and are parked. One of them stays
-/// counted, and is counted exactly.
+/// The class is changed while its methods loop, call themselves, build objects, and are parked. One of the methods
+/// stays counted, and is counted exactly.
 fn changes_keep_counts_exact(feature: u32) -> Result<()> {
     let timing = match feature {
         17 => "sampled",
@@ -138,7 +138,7 @@ fn another_agent_changes_the_class_at_the_same_time(feature: u32) -> Result<()> 
     program.end()
 }
 
-/// The agent is loaded before another one, which sees the bytes that the first one makes.
+/// The agent is loaded before another agent, which sees the bytes that our agent makes.
 fn probes_are_taken_out_again(feature: u32) -> Result<()> {
     let folder = TempDir::new()?;
     let jar = java_agent("Controlled")?;
@@ -185,7 +185,7 @@ fn pauses_are_left_out(feature: u32) -> Result<()> {
         program.order("call 7")?;
         ensure!(agent.change(&Request::Pause)? == 1);
         program.order("call 5")?;
-        // Threads that start and end in the pause, and one that was there before.
+        // Threads start and end in the pause, and one thread was there before.
         let begin = Instant::now();
         program.order("start")?;
         program.order("burn 200")?;
@@ -288,7 +288,7 @@ fn choices_are_narrowed_and_widened(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The option of a JVM that starts with an agent which takes orders.
+/// Returns the JVM option that loads an agent which takes orders.
 fn from_start(options: &str, file: &Path) -> Result<String> {
     Ok(format!(
         "-agentpath:{}={options},control=true,quiet=true,file={}",
@@ -297,7 +297,7 @@ fn from_start(options: &str, file: &Path) -> Result<String> {
     ))
 }
 
-/// The sampled time of a method itself.
+/// Returns the sampled self time of a method.
 fn time_of(profile: &Profile, name: &str) -> Duration {
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
     let of_method = nodes.filter(|node| {
@@ -340,7 +340,7 @@ fn wrong_orders_hurt_nobody(feature: u32) -> Result<()> {
     let mut garbage = UnixStream::connect(socket(&program))?;
     while garbage.write_all(&[b'x'; 1 << 16]).is_ok() {}
     ensure!(program.order("call 1")? == "done");
-    // A pure sampler has changed no class, and counts from the first order on.
+    // This agent has only sampled and changed no class. It counts from the first order on.
     ensure!(agent.change(&include(WORK))? == 1);
     program.order("call 3")?;
     ensure!(load(&program.child, DETACH)? == 0);

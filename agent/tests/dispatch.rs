@@ -77,8 +77,8 @@ const CALLS: &str = "
     Colour.paint > leaf 2000
 ";
 
-/// Expected calls of the proxy of a public interface. Its class is in a module of the JDK from JDK
-/// 16 on, and in no named module before.
+/// Expected calls of the proxy of a public interface. The class of the proxy is in a module of the
+/// JDK from JDK 16 on, and in no named module before.
 const PUBLIC_PROXY_BEFORE_16: &str = "
     proxy > com.sun.proxy.$Proxy0.<clinit> 1
     proxy > com.sun.proxy.$Proxy0.<init> 1

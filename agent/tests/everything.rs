@@ -13,8 +13,9 @@ on_each_jdk!(by_collector by_compiler growth unloading made_by_the_jvm leaving);
 
 const EXACT: &str = "alloc=live=exact";
 
-/// The note about JDK 11: after an object too large for a thread's allocation buffer, it reports no
-/// allocations until the thread gets its next buffer.
+/// Returns the JVM option with which JDK 11 reports all allocations. Without it, JDK 11 reports no
+/// allocations of a thread after an object too large for the thread's allocation buffer, until the
+/// thread gets its next buffer.
 fn buffers(feature: u32) -> &'static [&'static str] {
     match feature {
         11 => &["-XX:-UseTLAB"],
@@ -34,7 +35,7 @@ fn run(feature: u32, options: &str, count: &str, jvm: &[&str]) -> Result<Finishe
         .run()
 }
 
-/// The numbers in the line that the program printed for `key`.
+/// Returns the numbers in the line that the program printed for `key`.
 fn printed(run: &Finished, key: &str) -> Result<Vec<u64>> {
     let stdout = String::from_utf8_lossy(&run.output.stdout).into_owned();
     let mut lines = stdout.lines();
@@ -94,7 +95,8 @@ fn agrees_except_for(run: &Finished, unseen: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Live objects in the profile are the objects that the program keeps, and none that it drops.
+/// Checks that the live objects in the profile are the objects that the program keeps, and none
+/// that it drops.
 fn lives(run: &Finished) -> Result<()> {
     let [objects, bytes] = printed(run, "KEPT")?[..] else {
         anyhow::bail!("{:?}", run.output);
@@ -258,7 +260,8 @@ fn unloading(feature: u32) -> Result<()> {
     };
     let sites = || allocations.sites.iter().filter(is_made);
     let made: f64 = sites().map(|site| site.allocated.objects).sum();
-    // Each loader has its own class with the name of the class that declares the field.
+    // For each loader there is one more array, in the string by which the JVM asks the loader for
+    // the class that declares the field.
     ensure!(made == 200_100.0, "{}: {made:?}", run.name);
     let left: f64 = sites().map(|site| site.live.objects).sum();
     ensure!(

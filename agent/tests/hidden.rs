@@ -21,7 +21,7 @@ fn hidden(feature: u32, modes: &[&str]) -> Program {
     program.jvm(&["-Xcheck:jni"])
 }
 
-/// The number of calls of a method, and the number of its rows.
+/// Returns the number of calls of a method, and the number of its rows.
 fn calls(profile: &Profile, class: &str, method: &str) -> (u64, usize) {
     let is_it = |index: u32| {
         let it = &profile.methods[index as usize];
@@ -184,7 +184,7 @@ fn early_classes_are_named(feature: u32) -> Result<()> {
 
 on_each_jdk!(early_classes_are_named);
 
-/// The number of allocated objects of a type in the methods of a class.
+/// Returns the number of allocated objects of a type in the methods of a class.
 fn allocated(profile: &Profile, class: &str, type_name: &str) -> Option<f64> {
     let allocations = profile.allocations.as_ref()?;
     let sites = allocations.sites.iter().filter(|site| {
@@ -217,7 +217,7 @@ fn allocations_are_counted(feature: u32) -> Result<()> {
 on_each_jdk!(allocations_are_counted);
 
 /// Probes of hidden classes stay in a pause, and count nothing. A hidden class that is defined in the pause is counted
-/// after it.
+/// after the pause.
 fn pauses_hold_for_hidden_classes(feature: u32) -> Result<()> {
     let options = match feature {
         11 => "timing=count",

@@ -1,4 +1,4 @@
-//! Tests of HPROF's option `net=`: the stream, the commands, and readers that are not there, or are no readers.
+//! Tests of HPROF's option `net=`: the stream, the commands, and readers that are missing or go away.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,8 +16,8 @@ use loadhook_testkit::process::PATIENCE;
 mod support;
 use support::{agent, compiled, finish};
 
-/// The command that runs `Hprof` with an address. The program asks for a dump by a signal, and ends when there is a
-/// file `end`.
+/// Returns the command that runs `Hprof` with an address. The program asks for a dump by a signal, and ends when there
+/// is a file `end`.
 fn command(feature: u32, folder: &Path, options: &str, port: u16) -> Result<Command> {
     let mut java = Jdk::find(feature)?.java();
     java.current_dir(folder);
@@ -154,7 +154,7 @@ fn commands_are_answered() -> Result<()> {
             Section::Monitors(_) | Section::Old(_) => bail!("not asked for: {section:?}"),
         }
     }
-    // The signal and the end send the first two, and sites come with the sizes of the heap.
+    // The signal and the end also send sites and costs, and each answer with sites has a summary of the heap.
     ensure!(numbers == [3, 3, 4, 1], "{numbers:?}");
     Ok(())
 }

@@ -8,7 +8,7 @@ use loadhook_profile::{Amount, Profile, Seen};
 mod support;
 use support::{Program, edges, finish, marks};
 
-/// Objects and bytes.
+/// Allocated objects and bytes, and live objects and bytes, by type and place.
 type Sums = BTreeMap<(String, String), [u64; 4]>;
 
 /// The types that the program's instructions make. The JVM also makes strings while it links a class, in whichever thread
@@ -21,7 +21,7 @@ const TYPES: [&str; 5] = [
     "java.util.ArrayList",
 ];
 
-/// Allocated and live objects of the program's own methods, by type, and by method and line.
+/// Returns the allocated and live objects of the program's own methods, by type, and by method and line.
 fn objects(profile: &Profile) -> Result<Sums> {
     let allocations = marks::allocations(profile)?;
     ensure!(allocations.seen == Seen::All && allocations.live);
@@ -102,7 +102,7 @@ fn an_option_without_effect_is_refused() -> Result<()> {
     Ok(())
 }
 
-/// Without calls, too, heap is kept for the end of the program.
+/// Heap is kept for the end of the program even if no calls are recorded.
 #[test]
 fn objects_alone_keep_the_reserve() -> Result<()> {
     let program = Program::new(17, "Reserve")

@@ -47,7 +47,7 @@ fn settings(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The pauses of the garbage collector, for each of its causes.
+/// The profile has the pauses of the garbage collector by their causes.
 fn pauses(feature: u32) -> Result<()> {
     let collectors: &[&str] = match feature {
         11 => &["Serial", "G1"],
@@ -97,7 +97,7 @@ fn pauses(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The JIT compiler's methods with those that it has inlined into them.
+/// The profile has the compiled methods, each with the methods that the JIT compiler has inlined into it.
 fn compiled_methods(feature: u32) -> Result<()> {
     let run = Program::new(feature, "Inlined")
         .only_options("jit=true,include=none")

@@ -29,7 +29,8 @@ fn run(feature: u32, jvm: &[&str], options: &str) -> Result<Profile> {
     Ok(pprof::read(&std::fs::read(&file)?[..])?)
 }
 
-/// The calls of a method by the longest duration of their range, in nanoseconds.
+/// Returns the numbers of calls of a method by ranges of durations. A key is the longest duration
+/// of a range, in nanoseconds.
 fn durations(profile: &Profile, method: &str) -> BTreeMap<u64, u64> {
     let of_method = profile.latencies.iter().filter(|range| {
         let found = &profile.methods[range.method as usize];
@@ -40,7 +41,7 @@ fn durations(profile: &Profile, method: &str) -> BTreeMap<u64, u64> {
         .collect()
 }
 
-/// The number of calls that last at least so many milliseconds.
+/// Returns the number of calls that last at least so many milliseconds.
 fn at_least(durations: &BTreeMap<u64, u64>, millis: u64) -> u64 {
     durations
         .range(millis * 1_000_000..)

@@ -42,7 +42,7 @@ fn run_until_lowered(
     }
 }
 
-/// The calls of each method, as the program prints them. A constructor is named by its class.
+/// Returns the number of calls of each method, as the program prints them. A constructor is named by its class.
 fn printed(run: &Finished) -> Result<BTreeMap<String, u64>> {
     let text = String::from_utf8_lossy(&run.output.stdout);
     text.lines()
@@ -58,8 +58,8 @@ fn printed(run: &Finished) -> Result<BTreeMap<String, u64>> {
         .collect()
 }
 
-/// The calls of each method in the profile, and the methods that were only counted from some moment
-/// on.
+/// Returns the number of calls of each method in the profile, and the methods that were only
+/// counted from some moment on.
 fn found(profile: &Profile) -> (BTreeMap<String, u64>, Vec<String>) {
     let mut calls = BTreeMap::new();
     for (edge, more) in edges(profile, "Levels") {
@@ -75,7 +75,8 @@ fn found(profile: &Profile) -> (BTreeMap<String, u64>, Vec<String>) {
 fn exact(run: &Finished) -> Result<Vec<String>> {
     let printed = printed(run)?;
     let (found, lowered) = found(&run.profile);
-    // The constructor of a class with a subclass tells the tracker that it throws. Its caller cannot.
+    // A constructor that a subclass calls keeps its probes: if it throws, they tell the tracker, and the probes of the
+    // subclass cannot.
     let of_base = |it: &MethodCalls| {
         let method = &run.profile.methods[it.method as usize];
         it.since_ns.is_some() && &*method.class == "Levels$Base"

@@ -111,7 +111,7 @@ fn is_of_program(method: &Method) -> bool {
     &*method.class == "Locks"
 }
 
-/// The methods of a stack, the innermost first.
+/// Returns the methods of a stack, the innermost first.
 fn methods<'r>(
     run: &'r Finished,
     locks: &'r Locks,
@@ -140,7 +140,8 @@ fn check(run: &Finished, locks: &Locks, expected: Expected) -> Result<()> {
     for wait in &found {
         let times = LEAST * wait.count..=longest * wait.count;
         ensure!(times.contains(&wait.ns), "{}: {wait:?}", run.name);
-        // On a slow machine not all holders are asked for. Before the main thread lets go, it waits for the others.
+        // On a slow machine, the agent does not ask for every holder. The main thread lets go only when all other
+        // threads wait.
         let Some((holder, held)) = holder.zip(wait.holder.as_ref()) else {
             continue;
         };
@@ -157,7 +158,8 @@ fn check(run: &Finished, locks: &Locks, expected: Expected) -> Result<()> {
     Ok(())
 }
 
-/// Threads park while the agent is being attached, when the JVM does not find its functions yet, and after it has left.
+/// Threads park while the agent is being attached, when the JVM does not find the agent's functions yet, and after the
+/// agent has left.
 fn an_agent_comes_and_leaves(feature: u32) -> Result<()> {
     let mut program = Running::start(feature, "Contended", &["-Xcheck:jni"])?;
     program.answer()?;
@@ -187,7 +189,7 @@ fn order(program: &Running, request: &Request) -> Result<Reply> {
     reply.parse().context(reply)
 }
 
-/// The numbers so far: waits for monitors, waits for locks, and calls.
+/// Returns the numbers so far: waits for monitors, waits for locks, and calls.
 fn numbers(program: &Running, folder: &TempDir) -> Result<[u64; 3]> {
     let file = folder.path().join("snapshot");
     let reply = order(program, &Request::Snapshot(file.display().to_string()))?;

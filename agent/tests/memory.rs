@@ -14,7 +14,7 @@ const EXIT: &str = "-XX:+ExitOnOutOfMemoryError";
 /// and the initialiser; 2,001 of `deep`; and one for each of the 50 threads.
 const CALLS: u64 = 13 * 32_818 + 4 + 2001 + 50;
 
-/// The number of calls with a node in the tree, and of calls without a node.
+/// Returns the number of calls with a node in the tree, and of calls without a node.
 fn counts(run: &Finished) -> (u64, u64) {
     let profile = &run.profile;
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
@@ -158,7 +158,7 @@ fn dying(feature: u32) -> Result<()> {
                 ensure!(profile.calls() > 500, "{}", what());
                 continue;
             };
-            // The profile must have nearly all of the heap: what fits beside the tracker.
+            // The profile must have nearly all of the heap: all that fits beside the tracker.
             let most = allocations.sites.iter().map(|site| {
                 let amount = if allocations.live {
                     site.live

@@ -123,7 +123,7 @@ impl Program {
     }
 }
 
-/// A command that runs `java` without options from the environment.
+/// Returns a command that runs `java` without options from the environment.
 fn java(jdk: &Jdk) -> Command {
     let mut java = jdk.java();
     java.env_remove("JAVA_TOOL_OPTIONS")
@@ -140,7 +140,7 @@ fn agent_option(file: &Path, options: &str) -> Result<String> {
     ))
 }
 
-/// The folder that `scripts/corpora.sh` has filled.
+/// Returns the folder of this name that `scripts/corpora.sh` has filled.
 fn corpus(name: &str) -> Result<PathBuf> {
     let path = paths::target().join("corpora").join(name);
     ensure!(
@@ -151,7 +151,7 @@ fn corpus(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// All files below a folder. The key is the path relative to the folder.
+/// Returns the contents of all files below a folder, by path relative to the folder.
 fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -168,7 +168,7 @@ fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     Ok(found)
 }
 
-/// Number of calls of each method. It includes the calls that were counted without their callers.
+/// Returns the number of calls of each method. This includes the calls that were counted without their callers.
 fn calls(profile: &Profile) -> BTreeMap<String, u64> {
     let with_callers = profile
         .threads

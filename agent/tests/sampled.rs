@@ -20,9 +20,9 @@ fn run(feature: u32, options: &str, jvm: &[&str], args: &[&str]) -> Result<Finis
         .run()
 }
 
-/// The differences between the estimates and the numbers that the program prints, in standard
-/// errors. Estimates for `big` are exact: its arrays are as long as 64 intervals, and the distance
-/// between two samples is never longer than 19 intervals.
+/// Returns the differences between the estimates and the numbers that the program prints, in
+/// standard errors. Estimates for `big` are exact: its arrays are as long as 64 intervals, and the
+/// distance between two samples is never longer than 19 intervals.
 fn errors(run: &Finished, amount: fn(&Site) -> Amount) -> Result<Vec<(String, f64)>> {
     let found = by_mark(&run.profile, "Sampled", amount)?;
     let printed = String::from_utf8_lossy(&run.output.stdout);
@@ -65,8 +65,8 @@ fn errors(run: &Finished, amount: fn(&Site) -> Amount) -> Result<Vec<(String, f6
 on_each_jdk!(estimates threads early live growth unloading out_of_memory other_agents large);
 on_jdks!(generations: on_17 17, on_25 25);
 
-/// JVM options for each collector, with the sizes of array headers and references under these
-/// options.
+/// Returns JVM options for each collector, with the sizes of array headers and references under
+/// these options.
 fn collectors(feature: u32) -> Vec<(Vec<&'static str>, [&'static str; 2])> {
     let zgc = match feature {
         // ZGC is experimental before JDK 15, and does not support compressed class pointers there.
@@ -96,8 +96,8 @@ fn estimates(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Fails if the estimates of more than two sites differ by more than three standard errors, or if all together are too
-/// high or too low.
+/// Returns a message if more than four estimates (of objects or of bytes) are wrong by more than three standard errors,
+/// or if all together are too high or too low.
 fn unlikely(feature: u32) -> Result<Option<String>> {
     let mut all = Vec::new();
     for (collector, [header, reference]) in collectors(feature) {
@@ -129,7 +129,7 @@ fn unlikely(feature: u32) -> Result<Option<String>> {
     Ok((mean.abs() >= 4.0).then(|| format!("{mean}: {all:#?}")))
 }
 
-/// The threads that allocate at a mark: name, kind, and true if the thread has no call tree.
+/// Returns the threads that allocate at a mark: name, kind, and true if the thread has no call tree.
 fn threads_at(profile: &Profile, mark: &str) -> Result<Vec<(String, ThreadKind, bool)>> {
     let allocations = allocations(profile)?;
     let line = marks("Sampled")?.into_iter().find(|(_, m)| m == mark);
@@ -219,7 +219,7 @@ fn threads(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Live objects in the profile are the objects that the program keeps, and none that it drops.
+/// The live objects in the profile are those that the program keeps, and none that it drops.
 fn live(feature: u32) -> Result<()> {
     for (collector, _) in collectors(feature) {
         let jvm = [&collector[..], &["-Xmx600m", "-Xcheck:jni"]].concat();
@@ -306,7 +306,7 @@ fn generations(feature: u32) -> Result<()> {
                 let found = live.get(&(mark.to_owned(), name.to_owned()));
                 found.and_then(|found| found.bytes).unwrap_or(0.0)
             };
-            // The part of the 3 GB that can exist at the time of one collection.
+            // The program drops 3 GB in all. At the time of one collection, only a small part of this can exist.
             let dropped = bytes("dropped", "int[]");
             ensure!(
                 dropped < 1e8,

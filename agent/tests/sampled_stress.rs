@@ -81,7 +81,7 @@ fn keeps_its_signal(feature: u32, clock_source: &str) -> Result<()> {
     let is_async = profile
         .sampling
         .is_some_and(|sampling| sampling.engine == Engine::Async);
-    // The kernel may forbid performance events; then there is another clock source.
+    // The kernel may forbid performance events; then the sampler uses another clock source.
     ensure!(is_async || clock_source == "perf", "{name}");
     let has_note = notes
         .iter()

@@ -39,7 +39,7 @@ fn program(feature: u32, args: &[&str], options: &str) -> Program {
         .args(args)
 }
 
-/// Samples twice as often as by default. So a program of half the length has as many samples.
+/// Returns the program, sampled every five milliseconds.
 fn often(feature: u32, args: &[&str], engine: &str) -> Program {
     program(feature, args, &format!("{engine},interval=5ms"))
 }
@@ -56,7 +56,7 @@ fn draw(mut check: impl FnMut() -> Result<()>) -> Result<()> {
     outcome
 }
 
-/// The numbers that the program printed, by name.
+/// Returns the numbers that the program printed, by name.
 fn measured(run: &Finished) -> Result<BTreeMap<String, f64>> {
     let stdout = String::from_utf8_lossy(&run.output.stdout);
     let lines = stdout.lines().filter_map(|line| line.split_once(' '));
@@ -65,12 +65,12 @@ fn measured(run: &Finished) -> Result<BTreeMap<String, f64>> {
         .collect()
 }
 
-/// Time during which a method of the program was on the stack, summed over all threads.
+/// Returns the time during which a method of the program was on the stack, summed over all threads.
 fn inclusive(profile: &Profile, method: &str) -> u64 {
     nodes(profile, method).map(|node| node.outermost_ns).sum()
 }
 
-/// The nodes of a method of the program in all threads.
+/// Returns the nodes of a method of the program in all threads.
 fn nodes<'p>(profile: &'p Profile, name: &'p str) -> impl Iterator<Item = &'p Node> {
     let all = profile.threads.iter().flat_map(|thread| &thread.nodes);
     all.filter(move |node| {
@@ -88,12 +88,12 @@ fn thread<'r>(run: &'r Finished, name: &str) -> Result<&'r ThreadTree> {
     })
 }
 
-/// Running time of a thread.
+/// Returns the running time of a thread.
 fn running(thread: &ThreadTree) -> u64 {
     thread.nodes.iter().map(|n| n.all_ns - n.child_ns).sum()
 }
 
-/// Waiting of a thread, by reason.
+/// Returns the time for which a thread waited, by reason.
 fn waiting(thread: &ThreadTree) -> Waiting {
     let mut sum = Waiting::default();
     for node in &thread.nodes {

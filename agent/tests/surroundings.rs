@@ -31,8 +31,8 @@ fn properties(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The tracker checks paths deeper than 256 against a stack trace, if the trace is complete.
-/// Programs may change this by JVM options.
+/// The tracker checks paths deeper than 256 against a stack trace, if the trace is complete. JVM
+/// options may switch stack traces off or limit their depth.
 fn traces(feature: u32) -> Result<()> {
     for option in [
         "-XX:-StackTraceInThrowable",

@@ -26,7 +26,7 @@ fn ends(feature: u32, mode: &str, code: i32) -> Result<()> {
     let file = folder.path().join("profile.pb.gz");
     let output = finish(&mut program(feature, mode).command(&file)?)?;
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let line = "loadhook: no profile: a thread holds the tracker's lock (is it suspended by a debugger?)\n";
+    let line = "loadhook: no profile: a thread holds the tracker's lock; if a debugger has suspended the thread, resume it\n";
     ensure!(
         output.stdout == b"works\n" && output.status.code() == Some(code) && stderr == line,
         "JDK {feature}, {mode}: {output:?}"
@@ -73,8 +73,8 @@ fn counting_goes_on_afterwards(feature: u32) -> Result<()> {
     has_lost_calls(&run, 1)
 }
 
-/// Another thread's exception stops a thread after it took the lock and before it noted this. The
-/// lock must be released.
+/// An exception, as from `Thread.stop`, stops a thread after it took the lock and before it noted
+/// this. The lock must be released.
 fn an_abandoned_lock_is_released(feature: u32) -> Result<()> {
     let run = program(feature, "left").run()?;
     let calls = "

@@ -30,7 +30,7 @@ fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
     Ok((twin, pprof::read(&std::fs::read(&file)?[..])?))
 }
 
-/// The total time of a method and its standard error, in nanoseconds.
+/// Returns the total time of a method and its standard error, in nanoseconds.
 fn total(profile: &Profile, method: &str) -> (f64, f64) {
     let mut sum = (0.0, 0.0);
     for thread in &profile.threads {
@@ -71,8 +71,8 @@ fn pauses_in_short_calls_are_seen() -> Result<()> {
     Ok(())
 }
 
-/// 60,000 calls of some 10 µs with estimated times, in a caller whose calls are all timed. Even
-/// before times are adjusted, the callees must not take longer than the caller. Each call is
+/// A caller whose calls are all timed makes 60,000 calls of some 10 µs, which have estimated times.
+/// Even before times are adjusted, the callees must not take longer than the caller. Each call is
 /// shorter than the least time for which ticks count.
 #[test]
 fn estimates_fit_into_a_caller_that_is_timed() -> Result<()> {
@@ -116,8 +116,9 @@ fn sleep_takes_no_processor_time() -> Result<()> {
     Ok(())
 }
 
-/// Each thread mostly has no processor, because others have it. The ticks of processor time count all the same, and the
-/// methods have the shares of them that the program measures. Both contain the cost of the probes.
+/// Each thread mostly has no processor, because other threads have it. The ticks nevertheless stand for all of the
+/// processor time, and each method has the share of the ticks that it has of the time that the program measures. Both
+/// times contain the cost of the probes.
 #[test]
 fn threads_that_are_mostly_interrupted_have_true_ticks() -> Result<()> {
     let run = Program::new(17, "Crowded")
@@ -152,8 +153,8 @@ fn threads_that_are_mostly_interrupted_have_true_ticks() -> Result<()> {
 
 /// Compares the time of a method that calls small methods 20,000 times with the time of the same
 /// methods without probes, in the same run. The two must differ by less than 20 % in three runs of
-/// twenty. Most runs may fail because other processes slow down one of the two: with four other
-/// processes on two processors, half of the runs do.
+/// twenty. Most runs may fail, because other processes may slow down one of the two: with four
+/// other processes on two processors, half of the runs do.
 #[test]
 fn an_outer_operation_takes_what_it_takes_unobserved() -> Result<()> {
     let mut ratios: Vec<f64> = Vec::new();

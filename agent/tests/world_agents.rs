@@ -1,4 +1,4 @@
-//! Other agents in the same JVM as Loadhook's. Neither disturbs the other, and the counts are
+//! Other agents in the same JVM as Loadhook's agent. No agent disturbs another, and the counts are
 //! exact.
 
 use std::collections::BTreeSet;
@@ -61,7 +61,8 @@ fn run(program: &Program, before: &[String], ours: bool, after: &[String]) -> Re
     Ok(process::finish(java.current_dir(program.folder()))?.into())
 }
 
-/// The lines that the program printed, without the process id that JDK 11's flight recorder prints.
+/// Returns the lines that the program printed, without the line in which JDK 11's flight recorder prints the process
+/// id.
 fn printed(ran: &Ran) -> Vec<&str> {
     let lines = ran.stdout.lines();
     lines.filter(|line| !line.starts_with("Use jcmd")).collect()

@@ -69,7 +69,8 @@ fn logged(program: &Program, agent: bool, options: &[&str]) -> Result<(Ran, Sour
 }
 
 /// Runs the program with these options, with and without the agent. Output and exit code must be
-/// the same, and all classes of the JDK that came from the archive must still do so.
+/// the same, and all classes of the JDK that come from the archive without the agent must do so
+/// with it.
 fn same(program: &Program, options: &[&str]) -> Result<(Profile, Sources)> {
     let (plain, before) = logged(program, false, options)?;
     let (observed, after) = logged(program, true, options)?;
@@ -108,7 +109,7 @@ fn same(program: &Program, options: &[&str]) -> Result<(Profile, Sources)> {
     Ok((profile, after))
 }
 
-/// Returns whether the JVM takes the class from its image because an agent has a class file hook.
+/// Returns whether the JVM takes the class from its image because an agent has a class-load hook.
 /// JDK 25 does so for these four classes, of which the default archive has other versions.
 fn is_regenerated(name: &str) -> bool {
     name.starts_with("java.lang.invoke.") && name.ends_with("$Holder")

@@ -273,9 +273,9 @@ fn a_full_disk_is_reported() -> Result<()> {
     Ok(())
 }
 
-/// The heap has no room for the agent. No allocation of the agent may fail, since with this option
-/// the JVM would end with an exit code of its own. (JDK 25's default collector itself ends the
-/// program so.)
+/// The heap has no room for the agent. No allocation of the agent may fail, since with
+/// `-XX:+ExitOnOutOfMemoryError` the JVM would then end with an exit code of its own. (On JDK 25,
+/// the default collector itself ends the program in this way.)
 #[test]
 fn a_full_heap_is_reported() -> Result<()> {
     let jvm = ["-Xmx32m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"];

@@ -19,7 +19,7 @@ fn loaders(feature: u32, mode: &str) -> Result<Program> {
     Program::new(feature, &classes("loaders")?, &["Loaders", mode, &a, &b])
 }
 
-/// Calls of a method, one number for each loader and line, sorted.
+/// Returns the numbers of calls of a method, one for each loader that the profile names, sorted.
 fn by_loader(profile: &Profile, method: &str) -> Vec<u64> {
     let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
@@ -34,7 +34,7 @@ fn by_loader(profile: &Profile, method: &str) -> Vec<u64> {
     calls
 }
 
-/// For each row of a method, the number of loaders that share it.
+/// Returns, for each row of a method, the number of loaders that share it. The numbers are sorted.
 fn copies(profile: &Profile, class: &str, name: &str) -> Vec<u32> {
     let found = profile.methods.iter();
     let found = found.filter(|method| &*method.class == class && &*method.name == name);
@@ -43,8 +43,9 @@ fn copies(profile: &Profile, class: &str, name: &str) -> Vec<u32> {
     copies
 }
 
-/// Five loaders each load a class of the same name. Four of them are instances of one class; two of
-/// these have the same bytes, and the other two also: only these pairs share their methods.
+/// Five loaders each load a class of the same name. Four of the loaders are instances of one class.
+/// Two of these load the same bytes, and the other two load the same bytes as well. Only the
+/// classes of such a pair share their methods.
 fn several(feature: u32) -> Result<()> {
     let profile = loaders(feature, "several")?.prints("several\n", 0)?;
     let found = by_loader(&profile, PLUGIN);
@@ -139,7 +140,7 @@ fn unload(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The modules of `tests/java/world/modules`, compiled together.
+/// Returns the folder with the modules of `tests/java/world/modules`, which are compiled together.
 fn modules() -> Result<PathBuf> {
     compiled("modules", |javac, _| {
         javac

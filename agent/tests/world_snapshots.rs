@@ -1,5 +1,5 @@
 //! `snapshot-every`: complete profiles are written while the program runs. If the JVM is killed,
-//! the last one remains.
+//! the last profile remains.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -137,7 +137,7 @@ fn the_end_has_all_calls_on_25() -> Result<()> {
     ends(25)
 }
 
-/// Programs that end while a snapshot is taken, and before the first snapshot.
+/// Programs end while a snapshot is taken, or before the first snapshot.
 fn exits(feature: u32) -> Result<()> {
     for snapshots in [0, 1, 3] {
         let program = beats(feature, &[], "adaptive")?;
@@ -188,7 +188,7 @@ fn a_snapshot_is_tried_again() -> Result<()> {
     command.args(&program.jvm).args(&program.main);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn()?;
-    // Some snapshots fail meanwhile. On a slow machine no snapshot may be tried.
+    // Some snapshots fail meanwhile. On a slow machine it may be that none is tried.
     sleep(Duration::from_secs(1));
     fs::create_dir(&folder)?;
     let begun = Instant::now();

@@ -84,7 +84,7 @@ pub(crate) fn behind_links(path: &Path) -> PathBuf {
         // `canonicalize` fails for a target without a path, such as a pipe behind /dev/stdout.
         return fs::canonicalize(path).unwrap_or(target);
     }
-    // Like Linux, this follows at most 40 links.
+    // Like Linux, this function follows at most 40 links.
     for _ in 0..40 {
         let Ok(link) = fs::read_link(&target) else {
             break;
@@ -95,7 +95,7 @@ pub(crate) fn behind_links(path: &Path) -> PathBuf {
     target
 }
 
-/// Returns whether two paths lead to one file, even if it does not exist yet.
+/// Returns whether two paths lead to one file, which need not exist yet.
 pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
     let place = |path: &Path| {
         let target = std::path::absolute(behind_links(path)).ok()?;

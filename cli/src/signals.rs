@@ -30,7 +30,7 @@ pub(crate) struct Held {
     ours: Arc<AtomicBool>,
 }
 
-/// Passes signals to a child until it is dropped.
+/// Passes signals to a child until this value is dropped.
 pub(crate) struct HandedOn {
     handle: Handle,
     ours: Arc<AtomicBool>,

@@ -209,8 +209,8 @@ fn private(user: u32) -> PathBuf {
     PathBuf::from(format!("/tmp/loadhook-{user}"))
 }
 
-/// Root can give orders to an agent of another user. The agent uses no folder for its socket that this user has not
-/// made; here root has made it first.
+/// Root can give orders to an agent of another user. The agent refuses a folder for its socket that its own user does
+/// not own. At first, root owns the folder here.
 #[test]
 fn the_agent_of_another_user_takes_orders() {
     needs_root();

@@ -97,7 +97,7 @@ fn other_programs_get_no_signal() {
     assert_eq!(names(folder.path()), [""; 0]);
 }
 
-/// These JVMs do not listen after SIGQUIT: they print all stacks, or end.
+/// Some options keep a JVM from listening after SIGQUIT: the JVM prints all stacks, or ends.
 #[test]
 fn a_process_that_would_not_listen_gets_no_signal() {
     for (options, said) in [

@@ -357,7 +357,7 @@ fn a_later_dump_adds_the_changes() {
     let expected = format!(
         "false
 6 of 6 classes have changed in b.hprof: 2 objects · 2.0 KB · dumped 2001-09-09 01:46:40 UTC. \
-Bytes and instances are those of b.hprof; a + means that it has more.
+Bytes and instances are those of b.hprof; a + means that this dump has more.
 +936 bytes | 2.0 KB | −2 | 1 | byte[]
 +24 bytes | 24 bytes | +1 | 1 | test.Pair
 −16 bytes | 0 bytes | −1 | 0 | {}

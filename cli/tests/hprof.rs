@@ -89,12 +89,12 @@ fn faults_are_placed_and_the_part_before_them_is_shown() {
         (
             "cut.txt",
             cut,
-            "the file is cut off: `CPU SAMPLES END` is missing in line 14, column 1",
+            "line 14, column 1: the file is cut off: `CPU SAMPLES END` is missing",
         ),
         (
             "bad.txt",
             &garbage,
-            "this is not a row of this table in line 14, column 7",
+            "line 14, column 7: this is not a row of the table",
         ),
     ] {
         fs::write(path.join(name), text).expect("the folder can be written");

@@ -114,11 +114,11 @@ fn a_jvm_that_refuses_agents_is_listed_with_the_reason() {
     for (option, reason) in [
         (
             "-XX:+DisableAttachMechanism",
-            "accepts no attach commands: it was started with -XX:+DisableAttachMechanism; start it without",
+            "accepts no attach commands: it was started with -XX:+DisableAttachMechanism; start it without this option",
         ),
         (
             "-XX:-EnableDynamicAgentLoading",
-            "loads no agents: it was started with -XX:-EnableDynamicAgentLoading; start it without, or under loadhook run",
+            "loads no agents: it was started with -XX:-EnableDynamicAgentLoading; start it without this option, or under loadhook run",
         ),
     ] {
         let jvm = Held::start(17, &[option], 10);

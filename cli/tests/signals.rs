@@ -216,7 +216,7 @@ fn a_signal_sent_to_the_foreground_reaches_the_program() {
     assert!(result.err.contains("profile: loadhook-"), "{}", result.err);
 }
 
-/// It makes no difference if a shell runs between the terminal and `loadhook`.
+/// If a terminal is closed, the program gets one SIGHUP, also if a shell runs between the terminal and `loadhook`.
 #[test]
 fn a_closed_terminal_sends_one_signal() {
     // The program waits at most a minute for the first signal. Then it waits two more seconds, so

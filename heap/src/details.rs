@@ -23,9 +23,9 @@ const MOST_PREVIEWS: usize = 50_000;
 /// Fields and previews of the requested objects, and names of the requested references.
 #[derive(Clone, Debug, Default)]
 pub struct Details {
-    /// The fields of each object, or the elements of an array of references.
+    /// For each object, by its number in the graph: its fields, or for an array of references its elements.
     pub fields: HashMap<u32, Fields>,
-    /// The beginnings of strings and of arrays of numbers: of at most 50,000 of them.
+    /// The beginnings of at most 50,000 strings and arrays of numbers, by the object's number in the graph.
     pub previews: HashMap<u32, Preview>,
     /// The name of the field by which the first object of a pair refers to the second.
     pub reference_names: HashMap<(u32, u32), String>,

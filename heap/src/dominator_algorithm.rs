@@ -4,8 +4,8 @@
 //! Objects are numbered in the order of a depth-first walk from the roots. The number 0 stands for
 //! a common parent of all roots.
 //!
-//! All columns may be on the disk. Therefore the references are sorted by their targets, and taken
-//! in that order.
+//! The columns may be larger than memory, and then lie partly on the disk. So the references are sorted by their
+//! targets, and each is read once, in this order.
 
 use std::io;
 
@@ -73,12 +73,13 @@ struct Forest(Column);
 const ANCESTOR: usize = 0;
 /// The number with the least semidominator on the compressed path.
 const LABEL: usize = 1;
-/// The first number that waits for this one, plus 1. It shares a slot with [`LABEL`]: only linked numbers have a
-/// label, and other numbers wait only for a number that is not linked yet.
+/// The first of the numbers whose semidominator is this number and whose dominator is not known yet, plus 1: these
+/// numbers wait for this one. The value shares a slot with [`LABEL`]: only linked numbers have a label, and numbers
+/// wait only for a number that is not linked yet.
 const WAITING: usize = LABEL;
 const SEMI: usize = 2;
-/// The immediate dominator. While a number waits for its dominator, the slot has the next number
-/// that waits, plus 1.
+/// The immediate dominator. While a number waits, the slot has the next number that waits for the same number,
+/// plus 1.
 const ABOVE: usize = 3;
 const PARTS: usize = 4;
 

@@ -157,11 +157,11 @@ impl Graph {
         Ok((graph, other))
     }
 
-    /// Checks that the temporary file was readable in all calls so far.
+    /// Checks that no read from the temporary file has failed since the last check.
     ///
     /// # Errors
     ///
-    /// Fails if the temporary file could not be read or had no room.
+    /// Fails with the first fault since the last check: the temporary file could not be read, or had no room.
     pub fn check(&self) -> Result<()> {
         match self.fault.take() {
             Some(error) => Err(at(error, self.end)),

@@ -6,7 +6,7 @@ use crate::external_sort::Sorter;
 use crate::object_kind::ObjectKind;
 use crate::store::Store;
 
-/// Objects are numbered by 32 bits; the last number stands for no object.
+/// Maximum number of objects. Their numbers have 32 bits, and the highest number stands for no object.
 const MOST_OBJECTS: u64 = u32::MAX as u64 - 2;
 
 /// A record for each object: the two halves of its identifier, its kind, and its length. The

@@ -68,7 +68,8 @@ impl<'s> ObjectSizes<'s> {
         }
     }
 
-    /// Returns the number of bytes of an instance. For a `StackChunk`, the stack that follows its fields is not included.
+    /// Returns the number of bytes of an instance. For a `StackChunk`, the stack that follows its fields is not
+    /// included.
     pub(crate) fn instance(&self, class: u32) -> u64 {
         let laid_out = self.layouts[class as usize].as_ref();
         let laid_out = laid_out.map_or(0, |layout| u64::from(layout.size()));

@@ -56,8 +56,9 @@ impl ProfilerObjects<'_> {
 /// array (see `BUFFER_WORDS` in `agent/src/tracker/client.rs`).
 const BUFFER: u32 = 1 << 13;
 
-/// Marks of objects: those of the program, and those of the profiler.
+/// The mark of an object that belongs to the program.
 const PROGRAM: u32 = 1;
+/// The mark of an object that belongs to the profiler.
 const PROFILER: u32 = 2;
 
 impl Graph {
@@ -190,9 +191,9 @@ impl Graph {
         is_it.iter().map(Option::is_some).collect()
     }
 
-    /// Marks objects of the classes in `is_it` as the profiler's, if `is_profilers` returns true for them.
-    /// `is_profilers` gets two counts of the object's references to objects that are not classes: first of the
-    /// references to the profiler's objects, then of all.
+    /// Marks objects of the classes in `is_it` as the profiler's, if `is_profilers` returns true for them. Its first
+    /// argument is the object's number of references to the profiler's objects, the second its number of all
+    /// references. References to class objects do not count.
     fn spread(
         &self,
         store: &mut Store,

@@ -36,7 +36,7 @@ pub(crate) struct ReferenceReader<'g> {
     /// The object whose references are being read, and a flag that is true once a reference was
     /// found.
     open: Option<(u32, bool)>,
-    /// The fault in the references of the last object, if there was one.
+    /// The first fault in the references of the current object. The call that ends the object returns it.
     fault: Option<ErrorKind>,
     /// For each class, the offsets of references in the field values of its instances.
     offsets: Vec<Option<Box<[u32]>>>,

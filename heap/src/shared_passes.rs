@@ -178,8 +178,8 @@ impl SharedPasses {
     }
 
     /// Returns the arrays of the strings that threads show, and how often each array is shown. The arrays of
-    /// threads' names are found by the graph, because the same pass reads the fields of a name and the name's
-    /// array.
+    /// threads' names are found through the graph. The fields of a name would show its array too late, because one pass
+    /// reads the name and the array.
     fn arrays_of_threads(
         &self,
         string_class: Option<&StringClass>,

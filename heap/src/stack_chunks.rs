@@ -1,7 +1,7 @@
 //! Stacks of parked virtual threads.
 //!
-//! A `StackChunk` (JDK 21 and later) has frames after its fields, and after these a bitmap of the
-//! words that can be references. A dump has only the number of words of the frames.
+//! In memory, a `StackChunk` (JDK 21 and later) has frames after its fields, and after the frames a bitmap of the
+//! words that can be references. A dump contains neither, only the number of words that the frames take.
 
 use loadhook_hprof::{ClassDump, Type};
 
@@ -12,9 +12,10 @@ pub(crate) const STACK_CHUNK: &[u8] = b"jdk/internal/vm/StackChunk";
 pub(crate) struct StackChunks {
     /// Identifier of the class object of `StackChunk`.
     pub(crate) class: u64,
-    /// Offset in the field values of the field `size`, which is the number of words.
+    /// Offset of the field `size` in an instance's field values. `size` is the number of words of the stack.
     at: usize,
-    /// Bytes after the fields of all instances: `[0]` for references of 4 bytes, `[1]` for references of 8.
+    /// Sum over all instances of the bytes that follow the fields: `[0]` for references of 4 bytes, `[1]` for
+    /// references of 8.
     bytes: [u64; 2],
 }
 
@@ -53,7 +54,7 @@ impl StackChunks {
         }
     }
 
-    /// Returns the number of bytes after the fields of all instances, for references of `reference` bytes.
+    /// Returns the sum over all instances of the bytes that follow the fields, for references of `reference` bytes.
     pub(crate) fn bytes(&self, reference: u32) -> u64 {
         self.bytes[usize::from(reference == 8)]
     }

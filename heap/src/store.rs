@@ -22,8 +22,9 @@ const NONE: u32 = u32::MAX;
 /// The minimum number of frames in memory.
 const FEWEST_FRAMES: usize = 4;
 
-/// Marks of a frame.
+/// The mark of a frame that was used since the clock's hand last passed it.
 const USED: u8 = 1;
+/// The mark of a frame whose page was changed since it came into the frame.
 const CHANGED: u8 = 2;
 
 /// A column of 32-bit numbers in a [`Store`]. Two neighbours can be used as one 64-bit number.

@@ -36,7 +36,7 @@ pub(crate) struct ClassEntry {
 }
 
 /// Bytes of the elements of arrays, rounded up to a multiple of 8 for each array, under three
-/// layouts. The size model selects a layout. It is known only after the first pass.
+/// layouts. The size model, which is known only after the first pass, says which layout the JVM used.
 #[derive(Default)]
 pub(crate) struct ElementBytes {
     /// Elements begin at a multiple of 8, and references have 4 bytes.
@@ -197,7 +197,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Returns the index of a class. A new entry is made if the class was not dumped yet.
+    /// Returns the index of the class with this identifier. Makes a new entry if the class has none.
     #[inline]
     fn class_entry(&mut self, id: u64) -> Result<u32, ErrorKind> {
         let slot = (id >> 3) as usize & (self.recent.len() - 1);

@@ -54,8 +54,8 @@ pub struct DominatedClass {
 }
 
 impl Dominators<'_> {
-    /// Finds the leak suspects: single objects that retain at least [`THRESHOLD`] percent of all
-    /// bytes, and classes whose other objects together retain as much. The largest come first.
+    /// Finds the leak suspects: single objects that retain at least [`THRESHOLD`] percent of all bytes, and classes
+    /// whose objects together retain as much, not counting the single objects. The largest come first.
     #[must_use]
     pub fn suspects(&self, paths: &ShortestPaths) -> Vec<Suspect> {
         let mut suspects = self.query(|store| self.suspects_in(store));

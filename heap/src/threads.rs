@@ -184,8 +184,8 @@ impl ThreadAssembly<'_> {
         threads
     }
 
-    /// Returns the objects to which variables refer: those of frames by thread and frame, then all others by
-    /// thread.
+    /// Returns the objects to which variables refer: first the objects of frames, by thread and frame, then all
+    /// others, by thread.
     #[allow(clippy::type_complexity)]
     fn locals(
         &self,

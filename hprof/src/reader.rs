@@ -31,8 +31,8 @@ use crate::visitor::Visitor;
 ///
 /// # Errors
 ///
-/// At the first fault. If the dump is cut off ([`Error::is_truncated`]), the
-/// visitor has received all complete records before the end.
+/// Fails at the first fault. If the dump is cut off ([`Error::is_truncated`]), the visitor has received all complete
+/// records before the end.
 pub fn read(source: impl Read, visitor: &mut impl Visitor) -> std::result::Result<u64, Error> {
     let source = unpacked(source).map_err(|error| Error {
         kind: ErrorKind::Io(error),
@@ -110,7 +110,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         }
         if needs_end && !has_end {
             return self.records.input.error(ErrorKind::Truncated(
-                "the heap's segments, the last of which is missing",
+                "the heap's segments: the record that ends the dump is missing",
             ));
         }
         Ok(())

@@ -46,7 +46,7 @@ pub enum Invalid {
 ///
 /// # Errors
 ///
-/// At the first fault.
+/// Fails at the first fault.
 pub fn validate(file: impl Read + Seek) -> Result<(), Invalid> {
     let mut file = BufReader::new(file);
     let size = file.seek(SeekFrom::End(0))?;

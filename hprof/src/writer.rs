@@ -59,12 +59,13 @@ pub struct Writer<W: Write> {
 ///
 /// # Errors
 ///
-/// Fails if `dump` cannot be read, or if its identifiers have another size.
+/// Fails if `dump` cannot be read, has another version than 1.0.2, or has identifiers of another size than
+/// `id_size`.
 pub fn records<R: Read>(mut dump: R, id_size: u32) -> io::Result<R> {
     let mut header = [0; HEADER_LENGTH];
     dump.read_exact(&mut header)?;
     if !header.starts_with(&Header::magic(id_size)) {
-        let text = "the heap dump has another version or another size of identifiers";
+        let text = "the heap dump does not have version 1.0.2, or its identifiers have another size than those of the output";
         return Err(io::Error::new(io::ErrorKind::InvalidData, text));
     }
     Ok(dump)
@@ -170,7 +171,7 @@ impl<W: Write> Writer<W> {
         self.top_record(top::CONTROL_SETTINGS, |record| settings.write(record))
     }
 
-    /// Writes bytes and objects of the heap.
+    /// Writes the numbers of bytes and objects in the heap.
     pub fn heap_summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
         self.top_record(top::HEAP_SUMMARY, |record| summary.write(record))
     }
@@ -306,7 +307,8 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// Fails if `dump` cannot be read, or if its identifiers have another size.
+    /// Fails if `dump` cannot be read, has another version than 1.0.2, or has identifiers of another size than the
+    /// writer.
     pub fn finish_with(mut self, dump: impl Read) -> io::Result<()> {
         self.check_no_array()?;
         self.flush_segment()?;

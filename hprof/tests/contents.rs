@@ -134,7 +134,7 @@ fn contradictions_are_named() {
         section,
         trace: 300_000,
     };
-    // The end of thread 200002 makes it known.
+    // The text still has the end of thread 200002, which makes this thread known.
     let too_many = Warning::TooManySamples { sum: 12, total: 11 };
     let expected = [
         too_many,
@@ -165,7 +165,7 @@ fn the_part_before_a_fault_is_kept() {
     }
 }
 
-/// A binary file with the same contents as parts of [`TEXT`].
+/// Returns a binary file with some of the contents of [`TEXT`].
 fn binary() -> std::io::Result<Vec<u8>> {
     let mut file = Vec::new();
     let header = Header {

@@ -1,4 +1,4 @@
-//! A binary dump as text: each line, from a dump with one record of each kind.
+//! Converts a binary dump with one record of each kind into text, and compares each line.
 
 use std::fmt::Write as _;
 use std::io;
@@ -154,7 +154,7 @@ fn a_dump_that_is_cut_off_and_a_full_disk_are_errors() {
     }
 }
 
-/// A dump follows the records of a profile in one file.
+/// Writes a profile's records and then a dump into one file.
 #[test]
 fn a_dump_ends_another_file() {
     let dump = dump().expect("memory can be written");

@@ -346,8 +346,8 @@ fn records_have_the_bytes_of_the_format() {
     assert_eq!(file[31 + 21..], expected.concat());
 }
 
-/// HPROF's own files begin with settings. If such a file has no heap dump, it has no record that
-/// ends a dump.
+/// A file that HPROF itself wrote begins with settings. Without a heap dump, the file also lacks the record that ends
+/// a dump.
 #[test]
 fn a_file_with_settings_needs_no_end_of_a_dump() {
     let whole = write(
@@ -381,7 +381,7 @@ fn records_that_are_too_short_for_their_items_are_faults() {
     }
 }
 
-/// Frames and traces of a thread, as the manual shows them.
+/// Counts the records of a file by their tags: the walker must know each record.
 #[test]
 fn the_walker_knows_all_records_of_a_profile() {
     let mut file = Vec::new();

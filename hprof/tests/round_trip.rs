@@ -140,7 +140,7 @@ fn write(header: Header, records: &[Record]) -> std::io::Result<Vec<u8>> {
     Ok(dump)
 }
 
-/// An identifier of the size that a dump has.
+/// Generates identifiers of `id_size` bytes.
 fn id(id_size: u32) -> BoxedStrategy<u64> {
     match id_size {
         4 => any::<u32>().prop_map(u64::from).boxed(),
@@ -152,7 +152,7 @@ fn value_type() -> impl Strategy<Value = Type> {
     prop::sample::select(&Type::ALL[..])
 }
 
-/// A type, and the bits of one of its values.
+/// Generates types, each with the bits of one of its values.
 fn value(id_size: u32) -> impl Strategy<Value = (Type, u64)> {
     (value_type(), any::<u64>()).prop_map(move |(of, bits)| {
         let unused = 64 - 8 * of.size(id_size);

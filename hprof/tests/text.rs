@@ -3,7 +3,7 @@
 use loadhook_hprof::StackFrame;
 use loadhook_hprof::text::{Amount, Frame, Line, Reader, Site, TextError};
 
-/// A text with these lines behind the header.
+/// Returns a text with `lines` after the header.
 fn text(lines: &str) -> String {
     format!(
         "JAVA PROFILE 1.0.1, created Wed Oct  7 11:38:10 1998\n\nSITES END\n\n--------\n\n{lines}"
@@ -102,31 +102,31 @@ fn faults_have_their_places() {
     for (lines, expected) in [
         (
             "garbage\n",
-            "this is not a line of HPROF's text in line 7, column 1",
+            "line 7, column 1: this is not a line of HPROF's text",
         ),
         (
             "THREAD END (id = x)\n",
-            "this is not the end of a thread in line 7, column 18",
+            "line 7, column 18: this is not the end of a thread",
         ),
         (
             "TRACE 1:\n\tno place\n",
-            "this is not a frame in line 8, column 2",
+            "line 8, column 2: this is not a frame",
         ),
         (
             "CPU SAMPLES BEGIN (total = 1) now\n   1 10.00% 10.00% x 1 A.b\n",
-            "this is not a row of this table in line 8, column 20",
+            "line 8, column 20: this is not a row of the table",
         ),
         (
             "CPU TIME (ms) BEGIN (total = 1) now\n",
-            "the file is cut off: `CPU TIME (ms) END` is missing in line 7, column 1",
+            "line 7, column 1: the file is cut off: `CPU TIME (ms) END` is missing",
         ),
         (
             &format!("{heap}\tfield\t\tq\n"),
-            "this is not a reference in line 9, column 9",
+            "line 9, column 9: this is not a reference",
         ),
         (
             heap,
-            "the file is cut off: `HEAP DUMP END` is missing in line 8, column 1",
+            "line 8, column 1: the file is cut off: `HEAP DUMP END` is missing",
         ),
     ] {
         let error = read(&text(lines)).expect_err("the text is faulty");
@@ -135,11 +135,11 @@ fn faults_have_their_places() {
     for (whole, expected) in [
         (
             "",
-            "not HPROF's text: it does not begin with `JAVA PROFILE 1.0.1, created` in line 0",
+            "line 0, column 1: not HPROF's text: it does not begin with `JAVA PROFILE 1.0.1, created`",
         ),
         (
             "JAVA PROFILE 1.0.1, created now\nmore\n",
-            "the file is cut off: `--------` is missing in line 2",
+            "line 2, column 1: the file is cut off: `--------` is missing",
         ),
     ] {
         let error = read(whole).expect_err("the text is faulty").to_string();
@@ -150,7 +150,7 @@ fn faults_have_their_places() {
         .expect_err("the line is long")
         .to_string();
     assert!(
-        error.starts_with("a line of more than 1048576 bytes in line 7"),
+        error.starts_with("line 7, column 1048577: the line is longer than 1048576 bytes"),
         "{error}"
     );
 }

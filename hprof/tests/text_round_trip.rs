@@ -29,7 +29,7 @@ fn read(text: &[u8]) -> Result<Vec<Line>, TextError> {
     Ok(lines)
 }
 
-/// Names as a JVM allows them: with spaces, brackets, quotes and letters of all scripts.
+/// Returns a pattern for names as a JVM allows them: with spaces, brackets, quotes and letters of all scripts.
 fn name() -> &'static str {
     "[a-zé(][^\\p{Cc}]{0,10}"
 }
@@ -159,7 +159,7 @@ fn reason() -> impl Strategy<Value = RootReason> {
     ]
 }
 
-/// A record of a heap with the references that it can have.
+/// Generates records of a heap, each with the references that it can have.
 fn record() -> impl Strategy<Value = Vec<Line>> {
     let holders = || {
         prop_oneof![

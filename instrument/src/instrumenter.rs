@@ -153,7 +153,7 @@ impl Instrumenter {
     }
 }
 
-/// Locks a mutex, even after a panic. A panic cannot leave these values half changed.
+/// Locks a mutex, even after a panic. A panic cannot leave the lists in these mutexes half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -193,7 +193,7 @@ mod tests {
                 assert_eq!(
                     instrumenter.unmatched(),
                     ["not.There"],
-                    "a class that is being instrumented must not count as unmatched pattern"
+                    "the patterns count as matched while the class is being instrumented"
                 );
                 panic!("the worker is lost");
             })
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(result.not_instrumented().count(), 0);
     }
 
-    /// The third method of the class is trivial, so it is the only one that is not instrumented.
+    /// The third method of the class is trivial, but it gets a counting probe.
     #[test]
     fn calls_of_trivial_methods_are_counted() {
         let mut selection = Selection::timing(Filter::new());

@@ -40,9 +40,9 @@ impl Traced {
 /// The choice of methods and their probes.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// Chooses methods by the user's patterns.
+    /// The user's patterns, which select methods.
     pub filter: Filter,
-    /// Chooses the traced methods, whatever `filter` says.
+    /// The choice of traced methods. Does not depend on `filter`.
     pub traced: Traced,
     /// The probes that report calls; `None` for no such probes.
     pub calls: Option<CallProbes>,
@@ -140,9 +140,9 @@ pub(crate) struct ClassSelector<'a, I, F> {
 /// Tells which filters select a class or a method.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Choice {
-    /// True if [`Selection::filter`] selects it.
+    /// True if [`Selection::filter`] selects the class or method.
     watched: bool,
-    /// True if [`Selection::traced`] selects it.
+    /// True if [`Selection::traced`] selects the class or method.
     traced: bool,
 }
 

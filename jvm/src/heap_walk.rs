@@ -23,7 +23,8 @@ pub struct Variable {
     pub method: MethodKey,
 }
 
-/// The kind of a reference: `jvmtiHeapReferenceKind` with the details that JVM TI gives.
+/// The kind of a reference: `jvmtiHeapReferenceKind` with the details that JVM TI gives. A number is the index of the
+/// field, element or constant, as in `jvmtiHeapReferenceInfo`.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// The class of an object, or the superclass or an interface of a class.
@@ -64,7 +65,7 @@ pub enum Source {
 pub struct Tagged<'a> {
     /// Tag of the object; 0 for none.
     pub tag: &'a Cell<Long>,
-    /// Tag of its class.
+    /// Tag of the object's class; 0 for none.
     pub class_tag: Long,
 }
 
@@ -99,12 +100,12 @@ pub trait Visitor {
 /// A running walk: its visitor, and whether the visitor has panicked.
 struct Walk<'v, V> {
     visitor: &'v mut V,
-    /// The JVM's answer to a callback after which the walk continues.
+    /// The answer of a callback to the JVM if the walk is to continue.
     next: Int,
     panicked: bool,
 }
 
-/// The visitor of a walk panicked. The panic hook has logged it.
+/// The error for a walk whose visitor has panicked. The panic hook has logged the panic.
 #[derive(Clone, Copy, Debug)]
 pub struct Panicked;
 
@@ -246,7 +247,7 @@ impl Jvmti {
         Ok(if walk.panicked { Err(Panicked) } else { Ok(()) })
     }
 
-    /// Disposes the environment and all its tags. No copy of it may be used later.
+    /// Disposes the environment and all its tags. No copy of this `Jvmti` may be used later.
     pub fn dispose(self) {
         type F = unsafe extern "system" fn(Env) -> JvmtiError;
         // SAFETY: the caller does not use its copies of the environment again.
@@ -264,11 +265,11 @@ type OnObject = unsafe extern "system" fn(Long, Long, *mut Long, Int, *mut c_voi
 /// An object that [`Jvmti::tag_untagged`] has tagged.
 #[derive(Clone, Copy, Debug)]
 pub struct NewlyTagged {
-    /// Its tag.
+    /// The new tag.
     pub tag: Long,
-    /// Tag of its class; 0 if the class has none.
+    /// Tag of the object's class; 0 if the class has none.
     pub class_tag: Long,
-    /// Its size in bytes.
+    /// Size of the object in bytes.
     pub size: Long,
 }
 

@@ -14,7 +14,7 @@ use crate::sys::{self, Boolean, FieldId, Int, Long, Object, jni};
 /// The class `java.lang.OutOfMemoryError`, once [`Jni::find_out_of_memory_error`] has found it.
 static OUT_OF_MEMORY_ERROR: OnceLock<Global> = OnceLock::new();
 
-/// The reason why a JNI call failed. An exception that it threw is cleared.
+/// The reason why a JNI call failed. If the call threw an exception, the exception is cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum JniError {
     /// The call threw an `OutOfMemoryError`.
@@ -239,8 +239,8 @@ impl<'e> Jni<'e> {
         }
     }
 
-    /// Tells the JVM to expect a large number of local references. Otherwise `-Xcheck:jni` warns of those that functions
-    /// of JVM TI return.
+    /// Tells the JVM to expect a large number of local references. Otherwise `-Xcheck:jni` warns of the references that
+    /// functions of JVM TI return.
     pub fn ensure_local_capacity(self) {
         type F = unsafe extern "system" fn(Env, Int) -> Int;
         let most = 1 << 16;
@@ -297,7 +297,7 @@ impl<'e> Jni<'e> {
     /// Returns the value of a field of type `long`.
     pub fn long_field(self, object: impl Reference, field: Field) -> Result<Long, JniError> {
         type F = unsafe extern "system" fn(Env, Object, FieldId) -> Long;
-        // SAFETY: as in `string_field`, and a field of `long`.
+        // SAFETY: as in `object_field`, but the field is a `long`.
         let value =
             unsafe { self.function::<F>(jni::GET_LONG_FIELD)(self.env, object.object(), field.0) };
         self.unless_thrown(value)
@@ -333,7 +333,7 @@ impl<'e> Jni<'e> {
         self.local(unsafe { self.function::<F>(jni::ALLOC_OBJECT)(self.env, class.object()) })
     }
 
-    /// Makes a string.
+    /// Makes a string of a text in modified UTF-8.
     pub fn new_string(self, text: &CStr) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, *const c_char) -> Object;
         // SAFETY: the text ends in a zero byte.
@@ -371,7 +371,7 @@ impl<'e> Jni<'e> {
         self.local(unsafe { self.function::<F>(jni::NEW_LONG_ARRAY)(self.env, len) })
     }
 
-    /// Copies the first elements of a `long[]` into `into`.
+    /// Fills `into` with the first elements of a `long[]`.
     pub fn read_longs(self, array: impl Reference, into: &mut [Long]) -> Result<(), JniError> {
         type F = unsafe extern "system" fn(Env, Object, Int, Int, *mut Long);
         let len = Int::try_from(into.len()).map_err(|_| JniError::Refused)?;
@@ -388,7 +388,7 @@ impl<'e> Jni<'e> {
         self.unless_thrown(())
     }
 
-    /// Returns a local reference to the object of a weak one; null if the object is gone.
+    /// Returns a local reference to the object of a weak reference; null if the object is gone.
     pub fn strong(self, weak: Weak) -> Local<'e> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the weak reference was not deleted.

@@ -62,7 +62,7 @@ impl Jvmti {
             *mut *mut c_char,
         ) -> JvmtiError;
         let mut signature: *mut c_char = null_mut();
-        // SAFETY: a null generic signature is not asked for.
+        // SAFETY: null means that the generic signature is not requested.
         check(unsafe {
             self.function::<F>(jvmti::GET_CLASS_SIGNATURE)(
                 self.env,
@@ -147,7 +147,7 @@ impl Jvmti {
         })
     }
 
-    /// Returns a class's `SourceFile`, in modified UTF-8.
+    /// Returns the name in a class's attribute `SourceFile` (JVMS §4.7.10), in modified UTF-8.
     pub fn source_file_name(self, class: Local<'_>) -> Result<Vec<u8>> {
         type F = unsafe extern "system" fn(Env, Object, *mut *mut c_char) -> JvmtiError;
         let mut name: *mut c_char = null_mut();

@@ -1,4 +1,4 @@
-//! Events that are extensions of a JVM: JVM TI has them only by name.
+//! Events that are extensions of a JVM. JVM TI identifies such an event only by its name.
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -7,7 +7,7 @@ use crate::jvmti::{Env, Jvmti, Result, check};
 use crate::sys::{ExtensionEvent, ExtensionEventInfo, Int, JvmtiError, jvmti};
 
 impl Jvmti {
-    /// Sets the callback of the extension event with this id, and enables the event, since HotSpot wants both. Returns
+    /// Sets the callback of the extension event with this id, and enables the event, since HotSpot needs both. Returns
     /// false if the JVM has no such event.
     ///
     /// # Safety
@@ -29,7 +29,7 @@ impl Jvmti {
         Ok(true)
     }
 
-    /// The number of an extension event in this JVM.
+    /// Returns the number of an extension event in this JVM; `None` if the JVM has no such event.
     fn extension_event(self, id: &CStr) -> Result<Option<Int>> {
         type F =
             unsafe extern "system" fn(Env, *mut Int, *mut *mut ExtensionEventInfo) -> JvmtiError;

@@ -49,7 +49,7 @@ impl Jvmti {
         Ok(self.take_references(jni, count, threads))
     }
 
-    /// The calling thread; the virtual thread that it runs, if it is a carrier.
+    /// Returns the calling thread. If a virtual thread runs on it, returns the virtual thread.
     pub fn current_thread<'f>(self, _jni: Jni<'f>) -> Result<Local<'f>> {
         type F = unsafe extern "system" fn(Env, *mut Object) -> JvmtiError;
         let mut thread: Object = null_mut();
@@ -58,7 +58,7 @@ impl Jvmti {
         Ok(Local::new(thread))
     }
 
-    /// The top-level thread group, `system`, to which the JVM's own threads belong.
+    /// Returns the top-level thread group, `system`, to which the JVM's own threads belong.
     pub fn system_thread_group<'f>(self, jni: Jni<'f>) -> Result<Local<'f>> {
         type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut groups): (Int, *mut Object) = (0, null_mut());
@@ -197,7 +197,7 @@ impl Jvmti {
             *mut *mut c_char,
         ) -> JvmtiError;
         let (mut name, mut descriptor): (*mut c_char, *mut c_char) = (null_mut(), null_mut());
-        // SAFETY: a null generic signature is not asked for.
+        // SAFETY: null means that the generic signature is not requested.
         check(unsafe {
             self.function::<F>(jvmti::GET_METHOD_NAME)(
                 self.env,

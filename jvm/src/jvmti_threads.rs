@@ -142,8 +142,8 @@ impl Jvmti {
         check(unsafe { self.function::<F>(jvmti::SET_JNI_FUNCTION_TABLE)(self.env, table) })
     }
 
-    /// Makes the JVM send the past events of this type again, for example an event for each method that is compiled
-    /// already.
+    /// Makes the JVM send an event of this type for everything that exists already, for example for each method that is
+    /// compiled already.
     pub fn generate_events(self, event: c_int) -> Result<()> {
         type F = unsafe extern "system" fn(Env, c_int) -> JvmtiError;
         // SAFETY: no pointer but the environment.

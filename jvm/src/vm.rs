@@ -14,7 +14,7 @@ static VM: AtomicPtr<sys::Table> = AtomicPtr::new(null_mut());
 /// Remembers the JVM for [`new_environment`].
 ///
 /// # Safety
-/// `vm` must be the running JVM's.
+/// `vm` must be the `JavaVM` of the running JVM.
 pub unsafe fn set_vm(vm: *mut sys::Table) {
     VM.store(vm, Ordering::Release);
 }
@@ -46,7 +46,7 @@ pub fn new_environment() -> Option<Jvmti> {
 /// Makes a JVM TI environment.
 ///
 /// # Safety
-/// `vm` must be the running JVM's.
+/// `vm` must be the `JavaVM` of the running JVM.
 pub unsafe fn environment(vm: *mut sys::Table) -> Option<Jvmti> {
     // SAFETY: the caller's promise.
     unsafe { interface(vm, JVMTI_VERSION_11).map(|env| Jvmti::new(env)) }
@@ -55,7 +55,7 @@ pub unsafe fn environment(vm: *mut sys::Table) -> Option<Jvmti> {
 /// Returns the interface of the JVM that has this version number (JNI or JVM TI); `None` if the JVM does not offer it.
 ///
 /// # Safety
-/// `vm` must be the running JVM's.
+/// `vm` must be the `JavaVM` of the running JVM.
 pub unsafe fn interface(vm: *mut sys::Table, version: Int) -> Option<*mut c_void> {
     type GetEnv = unsafe extern "system" fn(*mut sys::Table, *mut *mut c_void, Int) -> Int;
     let mut env = null_mut();

@@ -70,7 +70,7 @@ fn verdict(name: &str, output: &Output) -> Result<String> {
         .join(", "))
 }
 
-/// Runs a program alone, then under each judge on each JDK that has what it needs. All faults are told at the end.
+/// Runs a program alone, then under each judge on each JDK that has what it needs. All faults are reported at the end.
 fn judge(name: &str, arguments: impl Fn(&Jdk, &Path) -> Result<Option<Vec<String>>>) -> Result<()> {
     let mut faults = Vec::new();
     for feature in FEATURES {

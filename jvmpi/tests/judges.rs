@@ -82,8 +82,8 @@ fn callgraph(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Events of methods cost nothing while they are disabled, and come again. Another profiler, which keeps them enabled,
-/// changes nothing.
+/// Events of methods cost nothing while they are disabled, and come again when they are enabled. The judge also has no
+/// complaint beside a profiler that keeps these events enabled.
 fn toggling(feature: u32) -> Result<()> {
     let output = Run::new(feature, "toggling", "").judged(1)?;
     agree(&output, &["edge Judged$Worker.run"])?;
@@ -91,7 +91,7 @@ fn toggling(feature: u32) -> Result<()> {
     run.judged(2).map(drop)
 }
 
-/// Threads that are suspended at their end do end.
+/// Threads that a profiler suspends at their end do end once they are resumed.
 fn ending(feature: u32) -> Result<()> {
     let output = Run::new(feature, "ending", "").judged(1)?;
     agree(&output, &["total threads-worker"])

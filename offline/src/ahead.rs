@@ -13,9 +13,9 @@ use crate::zip::{Archive, Entry};
 use crate::{BATCH, Error, Offline, is_class};
 use loadhook_text::printable_bytes;
 
-/// Index of the packages in several archives, which class loaders up to JDK 17 use. If the index lacks the
-/// tracker's package, class loaders do not find the tracker. Without an index, class loading works, only slower.
-/// slower.
+/// An index of the packages in several archives (JAR specification), which class loaders up to JDK 17 use. If the
+/// index lacks the tracker's package, class loaders do not find the tracker. Without an index, class loading works,
+/// only slower.
 pub(crate) const INDEX: &str = "META-INF/INDEX.LIST";
 
 /// Forecast of the changes to an archive's classes. Module descriptions and the index depend on the
@@ -68,7 +68,8 @@ impl Offline<'_> {
         let classes: Vec<(&Entry, &str)> = all()
             .filter(|(_, name)| is_class(name) && !is_module_info(name))
             .collect();
-        // The forecast uses a copy of the budget. The classes are unpacked again later, and then count.
+        // The forecast uses a copy of the budget. The classes are unpacked again later, and then count towards the
+        // budget itself.
         let mut budget = self.budget.clone();
         for (entry, _) in &classes {
             budget.take(self.unpacked(entry), name)?;
@@ -106,7 +107,7 @@ impl Offline<'_> {
         changed.map(drop).map_err(|fault| fault.to_string())
     }
 
-    /// Returns the root of a class; `None` if the class will not be rewritten.
+    /// Returns the root of the class in `entry`; `None` if that class will not be rewritten.
     fn rewrites<'n, R: ReaderAt>(
         &self,
         archive: &Archive<R>,

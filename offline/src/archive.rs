@@ -410,7 +410,8 @@ struct Job<'a, R, W> {
     output: Output<W>,
     depth: u32,
     changed: bool,
-    /// The fault because of which the manifest cannot be read. It keeps the archive from being changed.
+    /// The error of reading the manifest whose digests should be removed. It is returned if a class of the archive
+    /// changed.
     unreadable_manifest: Option<Error>,
 }
 

@@ -47,8 +47,8 @@ impl<'p> ClassRewriter<'p> {
         Facts::read(bytes, self.plan.selection.allocations)
     }
 
-    /// Rewrites a class. `name` names the class in messages, `owner` is the internal name of the class that the
-    /// probes call, and `first` has the first ids.
+    /// Rewrites a class. `name` names the class in messages, `owner` is the internal name of the class that the probes
+    /// call, and `first` has the first method id and the first site id.
     ///
     /// # Errors
     /// When the bytes are not a class file.
@@ -171,7 +171,7 @@ struct ClassIds {
 }
 
 impl ClassIds {
-    /// Returns the names of the ids, except those of methods that were not instrumented in the end.
+    /// Adds the names for the ids to `rewritten`, but no names for methods that were not instrumented in the end.
     fn finish(
         self,
         class: &ClassFile<'_>,

@@ -22,9 +22,9 @@ const MOST_PASSES: u32 = 10;
 pub(crate) struct Seen {
     /// The state of the old file when it was read, or linked into the new folder.
     pub(crate) was: FileState,
+    /// The state of the file in the new folder.
     pub(crate) ours: FileState,
-    /// True if the new folder contains the same file, false if it contains a
-    /// copy.
+    /// True if the file in the new folder is a hard link to the old file, false if it has a content of its own.
     pub(crate) is_taken: bool,
 }
 

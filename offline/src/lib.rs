@@ -60,7 +60,7 @@ const MOST_SYMBOLS: u64 = 64 << 20;
 pub struct Progress {
     /// Number of bytes of the inputs that were processed.
     pub done: AtomicU64,
-    /// Set it to true to end the rewriting with [`Error::Interrupted`].
+    /// True ends the rewriting with [`Error::Interrupted`].
     pub stop: Arc<AtomicBool>,
 }
 

@@ -37,7 +37,7 @@ const ADDED: u16 = 4;
 /// The changes that a part needs in the description of its module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Needs<'a> {
-    /// The part's package, with slashes. The module has contained it since the part was added.
+    /// The part's package, with slashes. The module has contained this package since the part was added.
     pub(crate) package: &'a str,
     /// The location of the part's tracker.
     pub(crate) tracker: TrackerPlace<'a>,
@@ -94,7 +94,7 @@ pub(crate) fn of_tracker(module: &str, package: &str) -> Vec<u8> {
     out
 }
 
-/// Adds the requirements of a part, if there is one, to a description. Requirements that the description meets
+/// Adds the requirements of a part, if `needs` has any, to a description. Requirements that the description meets
 /// already are not added, because nothing may be listed twice.
 ///
 /// The package of an embedded tracker is exported, because the archives of a class loader share one
@@ -228,7 +228,7 @@ struct Constants {
 }
 
 impl Constants {
-    /// Adds a constant that consists of the index of a name. Returns its index.
+    /// Adds a name, and a constant that refers to the name. Returns the index of that constant.
     fn named(&mut self, tag: u8, name: &str) -> u16 {
         let name = self.utf8(name);
         self.bytes.push(tag);

@@ -48,7 +48,7 @@ pub(crate) fn without_digests(manifest: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Cuts a manifest into sections. The empty line after a section belongs to it.
+/// Cuts a manifest into sections. The empty line after a section belongs to that section.
 fn sections(manifest: &[u8]) -> Vec<&[u8]> {
     let mut sections = Vec::new();
     let mut start = 0;

@@ -186,7 +186,7 @@ impl NewFolder {
             let is_other = |existing: &fs::Metadata| existing.is_dir() != metadata.is_dir();
             if existing.as_ref().is_some_and(is_other) {
                 let fault = io::Error::other(
-                    "a folder in the input, and a file in the output, or the reverse; \
+                    "is a folder in the input, and a file in the existing output, or the reverse; \
                      remove it from the output",
                 );
                 return Err(at(&below, &fault).into());
@@ -232,10 +232,10 @@ impl NewFolder {
         self.seen.entry(path.to_owned()).or_insert(seen);
     }
 
-    /// Replaces the old folder. If the system can exchange two names, this takes one step. Otherwise there is a
-    /// moment in which the old folder is called `….old`, and no folder has its name. Before that, the new folder
-    /// gets all other files of the old folder. Afterwards it gets the files that other programs have added to the
-    /// old folder meanwhile. Returns the first file whose owner could not be kept, if there is one.
+    /// Replaces the old folder. If the system can exchange two names, this takes one step. Otherwise there is a moment
+    /// in which the old folder is called `….old`, and no folder has the wanted name. Before the replacement, the new
+    /// folder gets all other files of the old folder. Afterwards the new folder gets the files that other programs have
+    /// added to the old folder meanwhile. Returns the first file whose owner could not be kept, if there is one.
     ///
     /// # Errors
     /// When the old folder cannot be replaced, or the user interrupts: the old folder is then

@@ -88,7 +88,7 @@ pub(crate) struct Added<'u> {
     pub(crate) own: Vec<File>,
 }
 
-/// The values that a unit assigns to a class: its ids, and the class that its probes call.
+/// The values that a unit assigns to a class: the first ids, and the name of the class that the probes call.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
     pub(crate) root: String,

@@ -1,16 +1,16 @@
 //! A model of a heap, kept up to date by events that suit any garbage collector.
 //!
-//! The events are JVMPI's: arenas come and go, objects are allocated, freed and moved in them. They
-//! suit every kind of collector. A reference counter sends [`Event::DeleteObject`] at any time. A
-//! copying collector moves the live objects and deletes the arena with the rest.
+//! The events are JVMPI's: arenas come and go, objects are allocated, freed and moved in them. These events suit
+//! every kind of collector. A reference counter sends [`Event::DeleteObject`] at any time. A copying collector moves
+//! the live objects and deletes the arena with the rest.
 //!
-//! **Order.** Each event takes effect at once: an id names the object that has it at that point of
-//! the stream, until a free or a move ends that. Ids are addresses, so an id names only one object
-//! in all arenas. A compaction cannot keep to this rule: it may move an object to the address of
-//! another one before that one is moved or freed. In a ring of moves this is unavoidable. So
-//! between [`Event::CollectionStart`] and [`Event::CollectionFinish`] (JVMPI's `GC_START` and
-//! `GC_FINISH`), a move may go to an id in use. Until the object that was there first leaves, the
-//! id names that object. It must leave by the end of the collection: a move to its address does not
+//! **Order.** Each event takes effect at once. An id names the object that got it last in the stream, until this
+//! object is freed or moved. Ids are addresses, so an id names only one object in all arenas. A compaction cannot
+//! keep to this rule: it may move an object to the address of another one before that one is moved or freed. In a
+//! ring of moves this is unavoidable. So between [`Event::CollectionStart`] and [`Event::CollectionFinish`]
+//! (JVMPI's `GC_START` and `GC_FINISH`), a move may go to an id in use. Until the object that was there first is
+//! moved or freed, the id names that object. This must happen by the end of the collection: a move to its address
+//! does not free it.
 //! free it.
 //!
 //! # Example
@@ -61,12 +61,12 @@ pub struct ArenaId(pub i32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(pub u64);
 
-/// The id of a class, which the caller numbers. JVMPI's own id is that of the
-/// `Class` object, which moves.
+/// The id of a class; the caller numbers the classes. JVMPI identifies a class by its `Class` object, whose id
+/// changes when the object moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(pub u32);
 
-/// The id of a place that allocates, which the caller numbers.
+/// The id of a place in the code that allocates; the caller numbers the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId(pub u32);
 
@@ -103,10 +103,10 @@ pub enum Event {
         arena: ArenaId,
         /// The object.
         object: ObjectId,
-        /// The arena that the object is in from now on, which may be the same.
+        /// The arena that the object is in from now on; may equal `arena`.
         new_arena: ArenaId,
-        /// The object's id from now on, which may be the same. During a collection another object
-        /// may still have this id.
+        /// The object's id from now on; may equal `object`. During a collection another object may still have
+        /// this id.
         new_object: ObjectId,
     },
     /// A collection begins.
@@ -115,7 +115,7 @@ pub enum Event {
     CollectionFinish,
 }
 
-/// The properties that objects are counted by.
+/// Arena, class and site: the properties by which objects are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectGroup {
     /// The arena that the objects are in; for allocated objects, the first one.
@@ -131,7 +131,7 @@ pub struct ObjectGroup {
 pub struct Amount {
     /// The number of objects.
     pub objects: u64,
-    /// The sum of their sizes.
+    /// The sum of the objects' sizes.
     pub bytes: u64,
 }
 
@@ -147,15 +147,15 @@ pub struct Amounts {
 /// A heap as the events so far have left it.
 #[derive(Clone, Debug, Default)]
 pub struct HeapModel {
-    /// Set when a group is dropped with its last live object.
+    /// True if a group is dropped together with its last live object.
     forgets: bool,
     /// The number of objects in each arena.
     arenas: NumberMap<ArenaId, usize>,
     /// The objects of all arenas in one table. With a table for each arena, a single remaining
     /// object would keep the table as large as the arena once was.
     objects: NumberMap<ObjectId, Object>,
-    /// Objects with an id to which another object was moved. They keep the id until they are moved
-    /// themselves, during the same collection.
+    /// Objects whose id another object got by a move. Each keeps the id until it is moved or freed itself, during
+    /// the same collection.
     covered: NumberMap<ObjectId, Object>,
     is_collecting: bool,
     amounts: NumberMap<ObjectGroup, Amounts>,
@@ -212,8 +212,8 @@ pub enum Fault {
 }
 
 impl HeapModel {
-    /// Returns a model that drops a group with its last live object. [`Amounts::allocated`] then
-    /// starts again from 0. Its memory is bounded by the largest number of objects alive at a time.
+    /// Returns a model that drops a group with its last live object. [`Amounts::allocated`] then starts again from 0.
+    /// The model's memory is bounded by the largest number of objects alive at a time.
     pub fn of_live_objects() -> Self {
         HeapModel {
             forgets: true,
@@ -231,7 +231,7 @@ impl HeapModel {
         self.arenas.get(&arena).copied()
     }
 
-    /// Returns the objects, in no order.
+    /// Returns the ids of the live objects, in no order, each id once.
     pub fn ids(&self) -> impl Iterator<Item = ObjectId> {
         self.objects.keys().copied()
     }
@@ -294,8 +294,8 @@ impl HeapModel {
         applied.map_err(|fault| HeapError { position, fault })
     }
 
-    /// Returns the sums of all groups with the same `key`: their arena, class or site, or several
-    /// of these.
+    /// Adds up the groups that have the same `key`, for example the same arena, class or site, or several of
+    /// these together.
     pub fn amounts_by<K: Ord>(&self, key: impl Fn(ObjectGroup) -> K) -> BTreeMap<K, Amounts> {
         let mut sums = BTreeMap::<K, Amounts>::new();
         for (group, amounts) in &self.amounts {

@@ -3,7 +3,7 @@
 //!
 //! A [`Profile`] holds one calling-context tree for each thread, as the tracker measured it: exact
 //! counts, and raw times, which include the cost of the probes. [`figures`](mod@analysis::figures)
-//! computes the corrected times that users see. All formats in [`mod@format`] use them, so they
+//! computes the corrected times that users see. All formats in [`mod@format`] use these times, so they
 //! agree.
 //!
 //! The crate does I/O only through the [`Write`](std::io::Write) that the caller passes. It starts

@@ -1,6 +1,6 @@
 //! A fast hash for keys that consist of numbers and addresses.
 //!
-//! The keys of such a table are given by the JVM and by this profiler, so nobody can choose them to collide.
+//! The keys come from the JVM and from this profiler, so an attacker cannot choose keys that collide.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -55,8 +55,8 @@ mod tests {
         hasher.finish()
     }
 
-    /// Addresses of methods are multiples of 8, and ids count from 1. Tables take the lower bits as the place of a key
-    /// and the upper ones to compare keys.
+    /// Addresses of methods are multiples of 8, and ids count from 1. A table places a key by the lower bits of
+    /// its hash, and compares keys by the upper bits.
     #[test]
     fn neighbouring_keys_have_different_bits() {
         let keys = (0..4096_u64).map(|n| hash((0x7f00_0000_0000 + 8 * n, Some(3_u32))));

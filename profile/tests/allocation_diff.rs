@@ -29,7 +29,7 @@ fn find<'c>(changes: &'c [Change], place: &str, type_name: &str) -> &'c Change {
     changes.iter().find(is_it).expect("the place is compared")
 }
 
-/// A later profile: one line makes more arrays, strings are made at another line, and the JVM
+/// Returns a later profile: one line makes more arrays, strings are made at another line, and the JVM
 /// itself makes no objects any more.
 fn later() -> Profile {
     let mut later = allocations();
@@ -183,7 +183,7 @@ fn objects_of_unknown_size_are_mentioned() {
     assert_eq!(&*changes[4].type_name, "a.Gone");
 }
 
-/// The profiles have their classes in different order, as those of two runs may have.
+/// The classes of the two profiles are in different orders, as may happen in two runs.
 #[test]
 fn methods_match_by_name_and_not_by_number() {
     let before = alone(allocations());

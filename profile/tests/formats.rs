@@ -197,8 +197,8 @@ fn json() {
     insta::assert_snapshot!(format!("{value:#}"));
 }
 
-/// If the program was still running when the profile was written, every format shows a note. A
-/// profile without the note is of a program that had ended.
+/// If the program was still running when the profile was written, every format shows a note. A header without the
+/// field is read as the header of a program that had ended.
 #[test]
 fn a_program_that_still_runs_has_a_note() {
     let mut profile = small();

@@ -10,7 +10,7 @@ use loadhook_profile::format::{Format, Options};
 use loadhook_profile::{Header, Method, Node, Profile, ThreadTree, Timing, WaitKind};
 use loadhook_testkit::hprof_walk::walk;
 
-/// A node with this many calls or samples, and with these times in milliseconds.
+/// Returns a node with this many calls or samples, and with these times in milliseconds.
 fn node(parent: Option<u32>, method: u32, calls: u64, all_ms: u64, child_ms: u64) -> Node {
     let ns = |ms: u64| ms * 1_000_000;
     Node {
@@ -25,7 +25,7 @@ fn node(parent: Option<u32>, method: u32, calls: u64, all_ms: u64, child_ms: u64
     }
 }
 
-/// Two threads: `main` calls `left` and `right`, which both call `leaf`.
+/// Returns two threads: `main` calls `left` and `right`, which both call `leaf`.
 fn profile(timing: Timing) -> Profile {
     let methods =
         ["main", "left", "right", "leaf"].map(|name| Method::new("shop.Shop", name, "()V"));
@@ -108,7 +108,7 @@ fn costs(contents: &Contents) -> (CostKind, i64, &[Cost]) {
     }
 }
 
-/// Name, count, share and depth of each row.
+/// Returns name, count, share and depth of each row.
 fn rows(contents: &Contents) -> Vec<(&str, i64, f64, usize)> {
     let (_, _, rows) = costs(contents);
     let depth = |trace: u32| contents.traces[&trace].frames.len();
@@ -251,7 +251,7 @@ fn traces_have_lines_unless_they_are_turned_off() {
     }
 }
 
-/// Code that is no method of Java, such as the JVM's own, counts for the method that called it.
+/// Code outside of Java methods, for example the JVM's own, counts for the method that called it.
 #[test]
 fn traces_have_methods_of_java_alone() {
     let mut sampled = profile(Timing::Sampled);
@@ -273,7 +273,7 @@ fn traces_have_methods_of_java_alone() {
     assert_eq!(counts, expected);
 }
 
-/// The waits of two threads at one place, and two threads that wait for each other.
+/// Returns the waits of two threads at one place, and two threads that wait for each other.
 fn monitors() -> MonitorTables {
     let contention = |kind, thread, ns| Contention {
         kind,

@@ -1,4 +1,4 @@
-//! Durations of calls in the formats: table, JSON, and what of them is shown.
+//! Durations of calls in the table and in JSON, and the choice of the durations that are shown.
 
 mod common;
 
@@ -21,14 +21,14 @@ fn json_of(profile: &Profile, options: &Options<'_>) -> Value {
     serde_json::from_str(&text(Format::Json, profile, options)).expect("the text is JSON")
 }
 
-/// The `latency` of a method.
+/// Returns the `latency` of a method.
 fn latency<'v>(json: &'v Value, name: &str) -> &'v Value {
     let methods = json["methods"].as_array().expect("methods are a list");
     let method = methods.iter().find(|method| method["method"] == name);
     &method.expect("the method is in the list")["latency"]
 }
 
-/// The cells of the row of a method.
+/// Returns the cells of the row of a method.
 fn cells<'t>(table: &'t str, name: &str) -> Vec<&'t str> {
     let row = table.lines().find(|line| line.ends_with(name));
     row.unwrap_or_default()
@@ -97,7 +97,8 @@ fn json_has_percentiles() {
     );
 }
 
-/// The first calls of a method are timed in any case. They are not shown if too many later calls are not.
+/// The first calls of a method are timed in any case. Their durations are not shown if too many later calls are
+/// not timed.
 #[test]
 fn methods_that_are_partly_timed_have_none() {
     for timing in [Timing::Exact, Timing::Adaptive] {

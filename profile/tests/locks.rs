@@ -10,7 +10,7 @@ use loadhook_profile::{
     Allocations, Holder, LockWait, LocksBuilder, Measure, Profile, WaitKind, merge,
 };
 
-/// The small profile with waits: for a monitor at two places, for a lock, and not contended.
+/// Returns the small profile with waits: for a monitor at two places, for a lock, and not contended.
 fn locked() -> Profile {
     let mut locks = LocksBuilder::default();
     let server = [(0, Some(14)), (1, Some(44))];
@@ -45,7 +45,7 @@ fn locked() -> Profile {
     }
 }
 
-/// The same without calls.
+/// Returns the profile of [`locked`] without its calls.
 fn alone() -> Profile {
     let mut profile = locked();
     profile.header.timing = loadhook_profile::Timing::Count;
@@ -62,7 +62,7 @@ fn written(profile: &Profile) -> Vec<u8> {
     file
 }
 
-/// A written profile as readers of the public schema see it.
+/// Returns a written profile as readers of the public schema see it.
 fn decoded(profile: &Profile) -> schema::Profile {
     let file = written(profile);
     let mut bytes = Vec::new();

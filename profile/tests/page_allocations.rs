@@ -39,8 +39,8 @@ fn see(profile: &Profile, hash: &str, script: &str) -> String {
     run(&page, &format!("{HELPERS}{script}"))
 }
 
-/// A profile with sampled allocations. At one place, the sizes of some objects are known and those
-/// of others are not.
+/// Returns a profile with sampled allocations. At one place, some objects have a known size and others an unknown
+/// one.
 fn partly_unsized() -> Profile {
     let mut sampled = sampled();
     let mut known = sampled.sites[1].clone();
@@ -172,7 +172,7 @@ fn times_and_bytes_are_chosen() {
     );
 }
 
-/// A profile with generated stacks and sites: recursion, several threads, and unknown sizes.
+/// Returns a profile with generated stacks and sites: recursion, several threads, and unknown sizes.
 fn random(threads: u32, sites: u32) -> Profile {
     let mut random = Random(7);
     let mut made = Allocations {

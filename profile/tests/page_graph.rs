@@ -347,7 +347,7 @@ fn differences_have_a_graph() {
         other.contains("2 runs, compared with 2 runs before"),
         "{other}"
     );
-    assert!(!other.contains("One run"), "{other}");
+    assert!(!other.contains("only one run"), "{other}");
 }
 
 /// The tables of a difference have more columns than fit beside the details.

@@ -12,7 +12,7 @@ fn state(number: u64, word: &str) -> Value {
     json!({"state": word, "number": number, "age_ms": 0, "watched": "include </script>, exclude none", "problem": null})
 }
 
-/// The same program a little later. Threads and methods have other numbers, and one thread is new.
+/// Returns the same program a little later. Threads and methods have other numbers, and one thread is new.
 fn later(mut profile: Profile) -> Profile {
     let last = u32::try_from(profile.methods.len() - 1).expect("there are few methods");
     profile.methods.reverse();

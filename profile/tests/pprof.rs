@@ -65,7 +65,7 @@ fn a_written_profile_is_read_back() {
     }
 }
 
-/// A profile that has allocations but no calls.
+/// Returns a profile that has allocations but no calls.
 fn alone() -> Profile {
     let mut profile = small();
     profile.header.timing = Timing::Count;
@@ -273,7 +273,7 @@ fn other_files_are_refused_with_a_reason() {
     let reason = |bytes: &[u8]| read(bytes).expect_err("the file is refused").to_string();
     insta::assert_snapshot!(reason(FOREIGN), @"a pprof file, but not Loadhook's (it holds samples); `go tool pprof` can show it");
     insta::assert_snapshot!(reason(b"plain text, no profile\n"), @"not a profile; loadhook report reads the .pb.gz files that loadhook run writes");
-    insta::assert_snapshot!(reason(b""), @"the file is empty; a profile is written when the JVM ends");
+    insta::assert_snapshot!(reason(b""), @"the file is empty; wait until the JVM has ended, or profile again");
     insta::assert_snapshot!(reason(&written(&small())[..500]), @"the file is cut off (its gzip data is not complete); copy it again, or profile again");
     // The file as a tool would write it that knows only the public schema: without Loadhook's
     // fields.

@@ -10,7 +10,7 @@ use loadhook_profile::format::{Format, Options, Sort, pprof};
 use loadhook_profile::{MergeError, Profile, Timing};
 use serde_json::Value;
 
-/// A run in which all times are scaled by `per_mille`, and `handle` takes `more` nanoseconds in
+/// Returns a run in which all times are scaled by `per_mille`, and `handle` takes `more` nanoseconds in
 /// addition.
 fn run(start: i64, per_mille: u64, more: u64) -> Profile {
     let mut run = small();
@@ -33,7 +33,7 @@ fn run(start: i64, per_mille: u64, more: u64) -> Profile {
     run
 }
 
-/// Two sides with `runs` runs each. As users should do, the runs of both sides were taken
+/// Returns two sides with `runs` runs each. As users should do, the runs of both sides were taken
 /// alternately.
 fn sides(runs: u64, more: u64) -> [Vec<Profile>; 2] {
     let side = |which: u64| {

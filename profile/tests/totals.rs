@@ -46,7 +46,7 @@ fn percentages_add_up() {
     }
 }
 
-/// The total time of a method of the class X in the JSON, and whether the JSON calls it a bound.
+/// Returns the total time of a method of the class X in the JSON, and whether the JSON calls it a bound.
 fn total(profile: &Profile, name: &str) -> (u64, bool) {
     let json = text(Format::Json, profile, &Options::default());
     let json: serde_json::Value = serde_json::from_str(&json).expect("the text is JSON");

@@ -1,5 +1,5 @@
-//! Tests of calls that were counted but not timed, while others were timed. Calls in virtual
-//! threads are such under the CPU clock. Their times are unknown in every format, not 0.
+//! Tests of calls that were counted but not timed, while others were timed. Under the CPU clock, the calls in virtual
+//! threads are not timed. The times of untimed calls are unknown in every format, not 0.
 
 mod common;
 
@@ -10,7 +10,7 @@ use loadhook_profile::format::{Format, Options, Sort};
 use loadhook_profile::{Clock, Method, Node, Profile, ThreadKind, ThreadTree, Timing};
 use serde_json::Value;
 
-/// A profile with a method that platform threads and virtual threads call, and a method that only
+/// Returns a profile with a method that platform threads and virtual threads call, and a method that only
 /// virtual threads call.
 fn profile() -> Profile {
     let untimed = |parent, method, calls| Node {
@@ -121,7 +121,7 @@ fn callees_times_are_known() {
     );
 }
 
-/// A thread that was still in method 1 when the program ended. It had called method 2, which took
+/// Returns a thread that was still in method 1 when the program ended. It had called method 2, which took
 /// `ns`.
 fn thread_under_way(ns: u64) -> ThreadTree {
     let under_way = Node {

@@ -372,7 +372,7 @@ impl<'c, 'a> Member<'c, 'a> {
         Code::parse(self.class.bytes, offset, Structure::Method(self.index)).map(Some)
     }
 
-    /// Returns the types of the annotations on the method, as field descriptors: `Lcom/example/Timed;`. The
+    /// Returns the types of the annotations on the member, as field descriptors: `Lcom/example/Timed;`. The
     /// runtime-visible annotations come first. The iterator ends at the first unreadable annotation.
     pub fn annotation_types(&self) -> impl Iterator<Item = &'a [u8]> + 'c {
         let class = self.class;

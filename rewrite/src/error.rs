@@ -87,7 +87,7 @@ pub enum ErrorKind {
     BadOperandStack(&'static str),
     /// A class whose types take more time or memory to follow than the types of any real class.
     TooComplex,
-    /// A name in the options that no class or method can have. The text is the option's name.
+    /// Options that cannot be used. The text says which option is wrong, and why.
     BadOption(&'static str),
     /// The caller's allocator returned no buffer, or a buffer of another length.
     Allocation {
@@ -183,7 +183,7 @@ impl fmt::Display for ErrorKind {
                 write!(f, "code too complex: its types take too long to follow")
             }
             ErrorKind::BadOption(what) => {
-                write!(f, "option {what}: not a valid class or method name")
+                write!(f, "bad option: {what}")
             }
             ErrorKind::Allocation { len } => write!(f, "no buffer of {len} bytes was allocated"),
         }

@@ -15,10 +15,10 @@
 //!
 //! # What the crate does not do
 //!
-//! It does no I/O, starts no thread, and knows nothing of a JVM. It needs no class hierarchy, because it moves
-//! the existing frames instead of computing frames again. If a widened jump needs a new frame, the types are
-//! those of the straight-line code before the jump. The crate does not change fields, add methods, or use more
-//! than one class at a time.
+//! It does no I/O, starts no thread, and knows nothing of a JVM. It needs no class hierarchy, because it moves the
+//! existing frames instead of computing frames again. If a widened jump needs a new frame, this frame gets the types
+//! that the straight-line code before the jump leaves. The crate does not change fields, add methods, or use more than
+//! one class at a time.
 //!
 //! # Example
 //!

@@ -1,11 +1,11 @@
-//! Recognises methods that must never get a probe. It goes by their annotations and bodies, not by a list of
-//! names, so that a new JDK needs no new list.
+//! Recognises methods that must never get a probe. Annotations and bodies decide, not a list of names, so that a new
+//! JDK needs no new list.
 
 use crate::class::Member;
 use crate::opcode::Opcode;
 use crate::outcome::Reason;
 
-/// Returns the reason why `method` must not be instrumented; `None` if it may be.
+/// Returns the reason why `method` must not be instrumented; `None` if it may be instrumented.
 #[inline]
 pub(crate) fn reason(method: &Member<'_, '_>) -> Option<Reason> {
     if method.has_annotations()

@@ -77,8 +77,7 @@ pub enum Effect {
     GetField(u8),
     /// Writes a field: pops the value and this number of slots for the object.
     PutField(u8),
-    /// Calls a method that has this number of slots for the receiver below its
-    /// arguments.
+    /// Calls a method: pops the arguments and this number of slots for the receiver, and pushes the result.
     Invoke(u8),
     /// `new`.
     New,

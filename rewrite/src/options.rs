@@ -42,17 +42,19 @@ pub struct MethodNames {
     /// At the entry of a method with [`Probes::trace`](crate::Probes::trace): `()J`. Returns the time, which the
     /// method keeps in a local variable.
     pub trace_enter: String,
-    /// Before such a method returns: `(JI)V`, the time at its entry, and the id.
+    /// Before a method with [`Probes::trace`](crate::Probes::trace) returns: `(JI)V`, the time at the method's entry,
+    /// and the id.
     pub trace_exit: String,
-    /// When an exception leaves such a method: `(Ljava/lang/Throwable;JI)V`, the exception, the
-    /// time at the method's entry, and the id.
+    /// When an exception leaves a method with [`Probes::trace`](crate::Probes::trace): `(Ljava/lang/Throwable;JI)V`,
+    /// the exception, the time at the method's entry, and the id.
     pub trace_thrown: String,
-    /// At the entry of such a method if [`Probes::values`](crate::Probes::values) is set: puts an argument in
-    /// front of a list, and returns the new list. The method keeps the list in a local variable; null is the
-    /// empty list. There are five methods of this name, for example `(JLjava/lang/Object;)Ljava/lang/Object;`:
-    /// for `int` and narrower types, `long`, `float`, `double` and `Object`. Before a return, the result is put
-    /// in front of the arguments. With values, `trace_exit` is `(Ljava/lang/Object;JI)V` and `trace_thrown` is
-    /// `(Ljava/lang/Throwable;Ljava/lang/Object;JI)V`; the added argument is the list.
+    /// At the entry of a method with [`Probes::trace`](crate::Probes::trace) and
+    /// [`Probes::values`](crate::Probes::values): puts an argument in front of a list, and returns the new list. The
+    /// method keeps the list in a local variable; null is the empty list. There are five methods of this name, for
+    /// example `(JLjava/lang/Object;)Ljava/lang/Object;`: for `int` and narrower types, `long`, `float`, `double` and
+    /// `Object`. Before a return, the result is put in front of the arguments. With values, `trace_exit` is
+    /// `(Ljava/lang/Object;JI)V` and `trace_thrown` is `(Ljava/lang/Throwable;Ljava/lang/Object;JI)V`; the added
+    /// argument is the list.
     pub trace_value: String,
     /// After a `new`: `(I)V`, the id of the site.
     pub alloc: String,
@@ -91,8 +93,8 @@ impl Default for MethodNames {
     }
 }
 
-/// The treatment of attributes of `Code` that this crate does not know. They may contain bytecode offsets, which
-/// would be wrong after rewriting.
+/// The treatment of attributes of `Code` that this crate does not know. Such attributes may contain bytecode offsets,
+/// which would be wrong after rewriting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum UnknownCodeAttributes {
     /// Do not instrument the method.
@@ -113,12 +115,12 @@ pub struct Options {
     pub names: MethodNames,
     /// The arguments of entry, exit and handler probes.
     pub call_shape: CallShape,
-    /// True if the entry probe also gets the object on which the method was called, as
-    /// its first argument: `(Ljava/lang/Object;I)V`. It is null in a static method, and in
-    /// a constructor, whose object is not initialised yet. It needs [`CallShape::Id`].
+    /// True if the first argument of the entry probe is the object on which the method was called:
+    /// `(Ljava/lang/Object;I)V`. The argument is null in a static method, and in a constructor, whose object is not
+    /// initialised yet. This option needs [`CallShape::Id`].
     pub receiver: bool,
-    /// True if the entry probe of a static method gets the first parameter as that argument. The argument stays
-    /// null if the parameter is not a reference. It needs `receiver`.
+    /// True if the first argument of the entry probe is a static method's first parameter, instead of null. The
+    /// argument stays null if that parameter is not a reference, or if there is none. This option needs `receiver`.
     pub static_parameter: bool,
     /// True if probes may make the code of a method longer than 8,000 bytes.
     /// HotSpot does not compile such a method unless
@@ -143,8 +145,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Checks that all names are names of classes and methods that can be called (JVMS §4.2). On failure, returns
-    /// the name of the wrong option.
+    /// Checks that all names are names of classes and methods that can be called (JVMS §4.2). Also checks that the
+    /// options on which an option depends are set. On failure, returns the wrong option and the reason.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         // U+0000 and characters of four bytes are encoded differently in modified UTF-8.
         let is_name = |name: &str, forbidden: &[char]| {
@@ -154,13 +156,13 @@ impl Options {
                 && !name.chars().any(|c| c == '\0' || c.len_utf8() > 3)
         };
         if !is_name(&self.owner, &['.', ';', '[']) || self.owner.split('/').any(str::is_empty) {
-            return Err("owner");
+            return Err("owner is not an internal class name");
         }
         if self.receiver && self.call_shape != CallShape::Id {
-            return Err("receiver");
+            return Err("receiver needs CallShape::Id");
         }
         if self.static_parameter && !self.receiver {
-            return Err("static parameter");
+            return Err("static_parameter needs receiver");
         }
         let names = &self.names;
         let methods = [
@@ -185,7 +187,7 @@ impl Options {
         if methods.iter().all(|name| is_name(name, &forbidden)) {
             Ok(())
         } else {
-            Err("tracker's method name")
+            Err("a method name in names is not valid")
         }
     }
 
@@ -223,7 +225,11 @@ mod tests {
             "Tr\u{1f600}",
             "[I",
         ] {
-            assert_eq!(check(wrong), Err("owner"), "{wrong}");
+            assert_eq!(
+                check(wrong),
+                Err("owner is not an internal class name"),
+                "{wrong}"
+            );
         }
         let mut options = Options::default();
         options.names.exit = "<exit>".into();
@@ -238,12 +244,12 @@ mod tests {
         };
         assert_eq!(options.check(), Ok(()));
         options.call_shape = CallShape::ClassAndMethod { class: 1 };
-        assert_eq!(options.check(), Err("receiver"));
+        assert_eq!(options.check(), Err("receiver needs CallShape::Id"));
         options = Options {
             static_parameter: true,
             ..Options::default()
         };
-        assert_eq!(options.check(), Err("static parameter"));
+        assert_eq!(options.check(), Err("static_parameter needs receiver"));
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub enum Reason {
     JvmtiHideEvents,
     /// `@Hidden`: the JVM leaves the method out of stack traces.
     Hidden,
-    /// `@Scoped`: before the JVM frees memory, it searches the top few frames of all threads for such methods.
-    /// Frames of probes on top would keep it from finding them.
+    /// `@Scoped`: before the JVM frees memory, it searches the top few frames of all threads for such methods. With
+    /// frames of probes on top, it would not find these methods.
     Scoped,
     /// A compiled `LambdaForm` of `java.lang.invoke`.
     LambdaForm,
@@ -175,8 +175,8 @@ pub struct LeftAlone {
 pub struct Uncovered {
     /// The constructor's position among the class's methods, from 0.
     pub method: u16,
-    /// The number of such instructions. The call that initialises `this` does not
-    /// count, since no constructor can have a handler for it.
+    /// The number of instructions that no added handler covers. The call that initialises `this` does not count, since
+    /// no constructor can have a handler for that call.
     pub instructions: u32,
 }
 

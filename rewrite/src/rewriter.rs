@@ -41,7 +41,7 @@ pub struct Rewriter {
     report: Report,
 }
 
-/// Tells which methods are planned.
+/// The methods that are planned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// The methods to which the selector gives probes.
@@ -89,9 +89,8 @@ impl Rewriter {
     /// elsewhere. It is not called for [`Outcome::Unchanged`].
     ///
     /// # Errors
-    /// When `class` is not a readable class file, when a name in the options is
-    /// not a name that can be called, or when there is no buffer. A method that cannot be
-    /// instrumented is not an error: it stays unchanged, and [`Rewriter::report`] has the reason.
+    /// When `class` is not a readable class file, when the options are wrong, or when there is no buffer. A method that
+    /// cannot be instrumented is not an error: it stays unchanged, and [`Rewriter::report`] has the reason.
     pub fn rewrite<B: AsMut<[u8]>>(
         &mut self,
         class: &[u8],

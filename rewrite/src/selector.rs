@@ -12,9 +12,8 @@ pub struct Probes {
     /// The id of the method's entry, exit and `caught` probes; `None` for no such
     /// probes.
     pub timing: Option<u32>,
-    /// The id of the probe that only counts calls, at the method's entry; `None` for no such probe.
-    /// It needs neither handlers nor local variables, so some methods that are too large for
-    /// `timing` probes can have it.
+    /// The id of the probe that only counts calls, at the method's entry; `None` for no such probe. This probe needs
+    /// neither handlers nor local variables, so some methods that are too large for `timing` probes can have it.
     pub count: Option<u32>,
     /// The id of the probes that measure each call of the method by the clock; `None` for no such
     /// probes. Unlike `timing` probes, they need no memory of the thread's calls: a local variable
@@ -234,8 +233,8 @@ impl Selector for Everything {
 }
 
 impl Member<'_, '_> {
-    /// Returns whether the method's code has no call, no jump backwards and at most `most` instructions, as that
-    /// of getters and setters. Returns false for a method without code, and for unreadable code.
+    /// Returns whether the method's code has no call, no jump backwards and at most `most` instructions. Getters and
+    /// setters have such code. Returns false for a method without code, and for unreadable code.
     pub fn is_trivial(&self, most: usize) -> bool {
         let Ok(Some(code)) = self.code() else {
             return false;

@@ -20,7 +20,7 @@ need_jdk() {
     case $1 in
         17) ;;
         11 | 21 | 25) "need_jdk_$1" ;;
-        *) fail "servers: no JDK $1" ;;
+        *) fail "servers: JDK $1 is not supported; give 11, 17, 21 or 25" ;;
     esac
 }
 
@@ -72,7 +72,7 @@ start() {
             jvm+=(-cp "$jars" org.eclipse.jetty.xml.XmlConfiguration "$folder/conf/server.xml")
             watched='org.eclipse.**,servers.**' changed='org.eclipse.jetty.http.**'
             ;;
-        *) fail "servers: no server $name" ;;
+        *) fail "servers: unknown server $name in SERVERS; give tomcat or jetty" ;;
     esac
     (cd "$folder" && exec "${jvm[@]}" >log 2>&1) &
     server=$!
@@ -84,7 +84,7 @@ start() {
         sleep 0.3
     done
     cat "$folder/log" >&2
-    fail "servers: $name does not answer"
+    fail "servers: $name does not answer; its log is above"
 }
 
 stop() {

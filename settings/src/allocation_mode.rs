@@ -25,7 +25,7 @@ pub enum AllocationMode {
         /// Mean bytes between two samples, at least 1.
         interval: i32,
     },
-    /// `live`: the same sample, with the objects that are still alive.
+    /// `live`: a sample of the allocations of all classes, with the objects that are still alive.
     Live {
         /// Mean bytes between two samples, at least 1.
         interval: i32,

@@ -81,8 +81,8 @@ impl Filter {
     }
 
     /// Returns a filter without the methods that this pattern names. An equal pattern to include is
-    /// removed; if it was the last one, nothing is selected. Otherwise an exclusion is added,
-    /// because another pattern to include may name the same methods.
+    /// removed. If no pattern to include is left then, nothing is selected. In all other cases an
+    /// exclusion is added, because another pattern to include may name the same methods.
     pub fn with_excluded(&self, pattern: Pattern) -> Filter {
         let mut filter = self.clone();
         if remove(&mut filter.include, &pattern) && filter.include.is_empty() {

@@ -27,7 +27,7 @@ pub enum Writer {
 pub fn entry(writer: Writer, profile: &Path) -> Vec<u8> {
     let name = profile.as_os_str().as_bytes();
     let prefix: &[u8] = match writer {
-        // Without the folder, the entry would look like an archive's.
+        // Without `./`, the entry would look like an archive's.
         Writer::Agent if name.starts_with(ARCHIVE_MARK) => b"./",
         Writer::Agent => b"",
         Writer::RewrittenArchive => ARCHIVE_MARK,

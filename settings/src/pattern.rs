@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `com.example.Service` | that class |
 //! | `com.example.*` | the classes of that package |
-//! | `com.example.**` | those and the classes of packages below |
+//! | `com.example.**` | the classes of that package and of the packages below it |
 //! | `Foo*` | without a dot: classes by simple name, in every package |
 //! | `com.example.Service::handle*` | methods by name |
 //! | `**::parse(Ljava/lang/String;)**` | methods by descriptor |

@@ -129,7 +129,7 @@ impl Default for SamplingInterval {
 }
 
 impl SamplingInterval {
-    /// Returns the interval of `micros` microseconds; `None` if it is too short or too long.
+    /// Returns the interval of `micros` microseconds; `None` unless it is from 50 µs to 1 s.
     pub fn from_micros(micros: u64) -> Option<SamplingInterval> {
         (SHORTEST..=LONGEST)
             .contains(&micros)

@@ -24,7 +24,7 @@ pub struct SnapshotInterval(Duration);
 pub struct SnapshotIntervalError;
 
 impl SnapshotInterval {
-    /// Returns the interval of `millis` milliseconds; `None` if it is too short.
+    /// Returns the interval of `millis` milliseconds; `None` if it is shorter than 100 ms.
     pub fn from_millis(millis: u64) -> Option<SnapshotInterval> {
         let interval = Duration::from_millis(millis);
         (interval >= SHORTEST).then_some(SnapshotInterval(interval))

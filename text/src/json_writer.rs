@@ -30,8 +30,8 @@ impl<W: Write> Write for JsonWriter<W> {
     }
 
     fn write_all(&mut self, json: &[u8]) -> io::Result<()> {
-        // `serde_json` itself escapes the other control characters of ASCII, so JSON of smaller
-        // bytes has none to escape.
+        // `serde_json` itself escapes the control characters below U+0020. So JSON whose bytes are
+        // all smaller than 0x7f needs no further escapes.
         if json.iter().all(|&byte| byte < 0x7f) {
             return self.0.write_all(json);
         }

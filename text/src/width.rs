@@ -36,8 +36,8 @@ pub fn wrapped(text: &str, indent: &str, width: usize) -> String {
     broken(text, indent, indent, width)
 }
 
-/// Wraps a sentence of messages and remarks. Lines after the first are indented, since the next
-/// sentence begins on a line of its own, too.
+/// Wraps a sentence of messages and remarks. Lines after the first are indented, to tell them from
+/// the next sentence, which also begins on a line of its own.
 pub fn folded(text: &str, width: usize) -> String {
     let sentence = text.trim_start_matches(' ');
     let indent = &text[..text.len() - sentence.len()];

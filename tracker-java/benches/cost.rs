@@ -4,8 +4,8 @@
 //!
 //! Plain and instrumented JVMs take turns, so that a machine that slows down slows all; the best of each counts.
 //! `sampled` has probes that only count. `same` calls one tiny method again and again, `alternating` two by turns, `fib`
-//! recurs. `two threads` is the time of a call while another thread does the same, divided by its time alone, relative
-//! to the plain program.
+//! recurs. `two threads` divides the time of a call while another thread makes the same calls by its time alone.
+//! The number is relative to that of the plain program.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -31,8 +31,8 @@ pub const CLASSES: &[(&str, &[u8])] = CLASSES_HERE;
 /// `docs/dev/jars.md`. An agent must not define these classes.
 pub const OFFLINE_CLASSES: &[(&str, &[u8])] = OFFLINE_CLASSES_HERE;
 
-/// A program that verifies rewritten classes with `java.lang.classfile`, `loadhook.VerifyClasses`: internal names
-/// and bytes, superclasses first. It runs on JDK 24 and later. Its source documents its input and output.
+/// A program that verifies rewritten classes with `java.lang.classfile`, `loadhook.VerifyClasses`: internal names and
+/// bytes, superclasses first. It runs on JDK 24 and later. The program's source documents its input and output.
 pub const VERIFY_CLASSES: &[(&str, &[u8])] = VERIFY_CLASSES_HERE;
 
 /// The name of the template in [`OFFLINE_CLASSES`].

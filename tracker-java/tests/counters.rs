@@ -130,7 +130,7 @@ fn slow_code_of_the_tracker_does_not_count() -> Result<()> {
     prints("Inside", "80")
 }
 
-/// The mean time of a call is that of the calls that were timed.
+/// Only timed calls count for the mean time of a call.
 #[test]
 fn calls_without_times_are_left_out_of_sums() -> Result<()> {
     prints("Untimed", "timed")

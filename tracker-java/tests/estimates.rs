@@ -109,8 +109,8 @@ fn totals_do_not_count_recursion_twice() -> Result<()> {
         // is its own caller, so its CHILD contains the times of the nine inner calls.
         let expected = "calls all outermost child\n1 1050 1050 1000\n10 5500 1000 4500\n";
         ensure!(output.contains(expected), "{jdk}: {output}");
-        // The same recursion while five of its calls are still running. They count with their time
-        // so far: 3400 in all. The ended calls took 1500.
+        // The same recursion while five of its calls are still running. Running calls count with their time so far:
+        // 3400 in all. The ended calls took 1500.
         let under_way = "under way\n1 820 820 800\n10 4900 800 4100\n";
         ensure!(output.contains(under_way), "{jdk}: {output}");
     }

@@ -12,7 +12,7 @@ fn in_all_modes(name: &str, expected: &str) -> Result<()> {
     check_program(&Program::exact(name)?, EXACT, expected)
 }
 
-/// A program with the probes of each timing.
+/// Returns a program with the probes of each timing.
 fn with_all_probes(name: &str) -> Result<[(Program, &'static str); 4]> {
     Ok([
         (Program::new(name)?, ADAPTIVE),
@@ -146,7 +146,7 @@ fn deep_recursion() -> Result<()> {
             let found = profile.tree("deep");
             ensure!(
                 found == expected,
-                "{jdk}: another tree expected than\n{found}"
+                "{jdk}: the tree is not the expected one:\n{found}"
             );
         }
     }

@@ -108,7 +108,7 @@ fn a_nearly_full_heap() -> Result<()> {
     Ok(())
 }
 
-/// The least heap in kilobytes with which the program works without probes. With less, it runs out
+/// Returns the least heap in kilobytes with which the program works without probes. With less, it runs out
 /// of heap by itself.
 fn least_for_plain(plain: &Program, jdk: u32, jvm: &[&str]) -> Result<u32> {
     for free in (1..20).rev().map(|step| 200 * step) {
@@ -138,7 +138,7 @@ fn counts_are_whole_in_the_midst_of_a_grant() -> Result<()> {
     Ok(())
 }
 
-/// While its thread changes a path, a reader must see the path as it was at one moment.
+/// A reader must see a path as it was at one moment, even while the path's thread changes it.
 #[test]
 fn times_and_frames_are_of_one_moment() -> Result<()> {
     let program = Program::new("Nothing")?.with("loadhook/Moments.java")?;
@@ -163,7 +163,7 @@ fn paths_heal() -> Result<()> {
             let expected = "a 1001\n  b 3000\n    c 3000\n      d 1000\n    e 1000\n  g 100000\n    h 100000\n";
             ensure!(
                 profile.tree("main") == expected,
-                "{jdk} {timing}: another tree expected than\n{}",
+                "{jdk} {timing}: unexpected tree:\n{}",
                 profile.tree("main")
             );
             profile.check_times()?;
@@ -172,7 +172,7 @@ fn paths_heal() -> Result<()> {
     Ok(())
 }
 
-/// Calls that wait for the agent keep none of the program's objects in memory, and no endless text.
+/// Calls that wait for the agent keep none of the program's objects in memory, and no text of unlimited length.
 #[test]
 fn traced_calls_keep_no_values() -> Result<()> {
     let program = Program::plain("Nothing")?.with("loadhook/TracedValues.java")?;

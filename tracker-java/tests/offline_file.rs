@@ -107,7 +107,7 @@ fn later_settings_win() -> Result<()> {
     Ok(())
 }
 
-/// `%p` stands for the process id only in the name of the file, not in that of a folder. The agent
+/// In the name of the file, `%p` stands for the process id; in the name of a folder, it stays as it is. The agent
 /// does the same.
 #[test]
 fn the_process_id_goes_into_the_name_only() -> Result<()> {

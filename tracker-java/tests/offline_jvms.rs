@@ -106,8 +106,8 @@ fn classes_are_loaded_early() -> Result<()> {
     Ok(())
 }
 
-/// An archive may run in several loaders below the loader of the tracker. Its methods have one id
-/// for each class of loader.
+/// An archive may run in several loaders below the loader of the tracker. The archive's methods have one id for each
+/// class of loader.
 #[test]
 fn a_tracker_above_two_loaders() -> Result<()> {
     let above = tempfile::tempdir()?;
@@ -251,7 +251,7 @@ fn a_program_asks_for_its_profile() -> Result<()> {
     Ok(())
 }
 
-/// A profile may be written while threads run. It must have every call that ended before.
+/// A profile may be written while threads run. The profile must have every call that ended before.
 #[test]
 fn threads_run_on_at_the_end() -> Result<()> {
     let folder = work(&["PlainBusy"])?;
@@ -321,7 +321,7 @@ fn caught_stack_overflows() -> Result<()> {
     Ok(())
 }
 
-/// The JVM cannot tell the processor time of a virtual thread.
+/// The JVM does not know the processor time of a virtual thread.
 #[test]
 fn virtual_threads() -> Result<()> {
     let folder = other("Virtual")?;

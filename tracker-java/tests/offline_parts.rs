@@ -12,8 +12,8 @@ use tempfile::TempDir;
 
 const JDKS: [u32; 2] = [17, 25];
 
-/// Makes two archives, `Alpha` and `Beta`, whose methods call each other. The tracker of each is in
-/// one of the two packages.
+/// Makes two archives, `Alpha` and `Beta`, whose methods call each other. Each has a tracker in the package given
+/// for it.
 fn two(packages: [&str; 2]) -> Result<[TempDir; 2]> {
     let sources = ["Alpha", "Beta"].map(|name| support::java(&format!("offline/{name}.java")));
     let folders = [tempfile::tempdir()?, tempfile::tempdir()?];

@@ -46,8 +46,8 @@ fn by_the_clock_of_processor_time() -> Result<()> {
     check(Clock::Cpu)
 }
 
-/// A thread works and waits in short turns, so most ticks come while it waits. Its CPU time must
-/// not be charged to the waits.
+/// A thread works and waits in short turns, so most ticks come while it waits. The thread's CPU time must not be
+/// charged to the waits.
 #[test]
 fn threads_that_wait_and_work_in_short_turns() -> Result<()> {
     refuse("waiting")
@@ -60,8 +60,8 @@ fn threads_that_yield_after_short_turns() -> Result<()> {
     refuse("yielding")
 }
 
-/// Others take the processor from a thread, so most ticks come while it has none. Its ticks count, and times are as
-/// right as those of a thread that runs all the time.
+/// Others take the processor from a thread, so most ticks come while it has none. The thread's ticks count, and its
+/// times are as right as the times of a thread that runs all the time.
 #[test]
 fn threads_that_are_interrupted() -> Result<()> {
     let [alone, interrupted] = [
@@ -261,7 +261,7 @@ fn check(clock: Clock) -> Result<()> {
             "{name}: too few estimates lie within the stated errors: {}",
             method.covered
         );
-        // The stated error of a method without ticks is that of slightly more than one tick.
+        // The stated error of a method without ticks is slightly more than one tick.
         let stated = (method.stated / method.seeds).sqrt();
         ensure!(
             stated <= 4.0 * error + 2.0 * TICK,

@@ -1,6 +1,6 @@
 /**
  * Makes small objects and arrays that escape to other code. Prints the nanoseconds of an allocation
- * on one thread, and on each of two.
+ * on one thread, and on each of two threads.
  */
 public final class Alloc {
     /** Rounds are short, so that most end before another process gets the processor. */
@@ -16,7 +16,7 @@ public final class Alloc {
         }
     }
 
-    /** The data of a thread, far from the data of others. */
+    /** The data of a thread, far from the data of other threads. */
     final Object[] kept = new Object[1024];
 
     private Alloc() {

@@ -2,7 +2,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.function.DoubleSupplier;
 import java.util.function.Supplier;
 
-/** Measures the nanoseconds of an operation on one thread, and on each of two. */
+/** Measures the nanoseconds of an operation on one thread, and on each of two threads. */
 final class Best {
     private Best() {
     }
@@ -13,7 +13,7 @@ final class Best {
         System.out.println("RESULT " + of(1, rounds, makesRound) + " " + of(2, rounds, makesRound));
     }
 
-    /** The best of many rounds of each thread: the mean of the threads. */
+    /** Returns the nanoseconds of an operation in the best round of each thread, as the mean over the threads. */
     private static double of(int threads, int rounds, Supplier<DoubleSupplier> makesRound) throws InterruptedException {
         double[] best = new double[threads * 16];
         CountDownLatch ready = new CountDownLatch(threads);

@@ -228,7 +228,7 @@ public final class Json {
         }
     }
 
-    /** The sum of the numbers in a value. */
+    /** Returns the sum of the numbers in a value. */
     static double sum(Object value) {
         if (value instanceof Number) {
             return number((Number) value);

@@ -21,7 +21,10 @@ public final class Returning {
         }
     }
 
-    /** Each call is short enough to run code that was compiled since the last one. */
+    /**
+     * Works for some milliseconds, and returns the nanoseconds of processor time of a round. Each call is short, so
+     * that the next call runs code that was compiled meanwhile.
+     */
     private static long work(long millis) {
         ThreadMXBean threads = ManagementFactory.getThreadMXBean();
         long end = System.nanoTime() + millis * 1_000_000;

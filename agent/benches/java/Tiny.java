@@ -1,4 +1,6 @@
-/** Calls a tiny method. Prints the nanoseconds of a call on one thread, and on each of two. */
+/**
+ * Calls a tiny method. Prints the nanoseconds of a call on one thread, and on each of two threads.
+ */
 public final class Tiny {
     private static final int CALLS = 2_000_000;
 

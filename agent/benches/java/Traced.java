@@ -1,6 +1,6 @@
 /**
- * Prints what calls of a short method take: the mean in a loop, and the median of calls with a pause between them, which is
- * long enough for {@code loadhook trace} to take each of them. Twenty frames are below each call.
+ * Prints how long calls of a short method take: the mean in a loop, and the median of calls between which there are
+ * pauses, so that {@code loadhook trace} can take every call. Twenty frames are below each call.
  */
 public final class Traced {
     private static final int LOOP = 10_000_000;

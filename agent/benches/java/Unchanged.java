@@ -4,7 +4,7 @@ import java.security.ProtectionDomain;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A Java agent that gives the classes of {@link Json} their own bytes, so that the JVM changes them to the same code. */
+/** A Java agent that makes the JVM retransform the classes of {@link Json} to the bytes that they have already. */
 public final class Unchanged {
     private Unchanged() {
     }

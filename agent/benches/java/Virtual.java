@@ -2,7 +2,10 @@ import java.lang.reflect.Method;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Virtual threads three methods deep. Prints the bytes of each that waits, and the nanoseconds of each of many short ones. */
+/**
+ * Starts virtual threads. Prints the bytes of a waiting thread, which is three methods deep; the nanoseconds of each of
+ * many short threads; and the bytes by which the used heap varies while the short threads run.
+ */
 public final class Virtual {
     private static final CountDownLatch GO = new CountDownLatch(1);
     private static final AtomicInteger ENTERED = new AtomicInteger();

@@ -8,7 +8,7 @@
 //!     cargo bench -p loadhook-agent -- truth fib 25
 //!
 //! `LOADHOOK_ASYNC_PROFILER=/path/to/libasyncProfiler.so` adds async-profiler to the rows of `truth`, and
-//! `LOADHOOK_BENCH_TURNS` sets their turns.
+//! `LOADHOOK_BENCH_TURNS` sets the number of turns of these rows.
 //!
 //! The variants of a row run in turn, so that a slow phase of the machine slows down all of them. A
 //! row shows the medians over the turns; for `tiny` and `alloc`, it shows the best.

@@ -70,7 +70,7 @@ fn alloc(bench: &Bench, feature: u32) -> Result<()> {
     on_two_threads(bench, feature, &variants, "Alloc", rounds)
 }
 
-/// The best times of a program on one thread and on each of two threads.
+/// Prints the best times of a program on one thread and on each of two threads.
 fn on_two_threads(
     bench: &Bench,
     feature: u32,
@@ -205,7 +205,8 @@ fn print_medians(variants: &[Variant], values: &mut [Vec<f64>]) {
     }
 }
 
-/// The names of the classes that `com.sun.tools.javac.**` matches, since JFR has no wildcards.
+/// Returns the names of the classes that `com.sun.tools.javac.**` matches, since JFR has no
+/// wildcards.
 fn javac_classes(feature: u32) -> Result<Vec<String>> {
     let module = loadhook_testkit::corpus::jdk_classes(feature)?.join("jdk.compiler");
     let mut names = Vec::new();

@@ -38,7 +38,7 @@ impl Variant {
     }
 }
 
-/// The library of async-profiler that is measured beside the agent, if the user names one.
+/// Returns the library of async-profiler that is measured beside the agent, if the user names one.
 pub(crate) fn async_profiler() -> Option<PathBuf> {
     std::env::var_os("LOADHOOK_ASYNC_PROFILER").map(PathBuf::from)
 }
@@ -66,17 +66,17 @@ impl Bench {
         Ok(Bench { agent, scratch })
     }
 
-    /// The profile that a program under [`Variant::Agent`] writes.
+    /// Returns the file of the profile that a program under [`Variant::Agent`] writes.
     pub(crate) fn profile(&self) -> PathBuf {
         self.scratch.path().join("profile.pb.gz")
     }
 
-    /// The stacks that a program under [`Variant::AsyncProfiler`] writes.
+    /// Returns the file of the stacks that a program under [`Variant::AsyncProfiler`] writes.
     pub(crate) fn stacks(&self) -> PathBuf {
         self.scratch.path().join("stacks.collapsed")
     }
 
-    /// A command that runs `main` on a JDK.
+    /// Returns a command that runs `main` on a JDK.
     pub(crate) fn java(&self, feature: u32, variant: &Variant, main: &str) -> Result<Command> {
         let mut java = Jdk::find(feature)?.java();
         let recording = self.scratch.path().join("recording.jfr");
@@ -136,7 +136,7 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// A file or folder that `scripts/corpora.sh` fetches.
+/// Returns a file or folder that `scripts/corpora.sh` fetches.
 pub(crate) fn corpus(name: &str) -> Result<PathBuf> {
     let bench = std::env::current_exe()?;
     let target = bench

@@ -60,7 +60,7 @@ pub(crate) fn run(bench: &Bench, features: &[u32], is_wanted: &dyn Fn(&str) -> b
     Ok(())
 }
 
-/// The number of turns of a row.
+/// Returns the number of turns of a row.
 fn turns(usual: usize) -> usize {
     let wanted = std::env::var("LOADHOOK_BENCH_TURNS");
     wanted
@@ -123,7 +123,8 @@ fn fib(bench: &Bench, feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Prints cost and truth of each operation of a program. Calls on the main thread cost less than calls on others.
+/// Prints cost and truth of each operation of a program. Calls on the main thread cost less than calls on other
+/// threads.
 fn operations(
     bench: &Bench,
     feature: u32,
@@ -277,7 +278,7 @@ fn processor_time(command: &mut Command) -> Result<f64> {
     Ok((children_ticks()? - before) as f64 / 100.0)
 }
 
-/// User and system time of the ended child processes: fields 16 and 17 of `/proc/self/stat`.
+/// Returns the user and system time of the ended child processes: fields 16 and 17 of `/proc/self/stat`.
 fn children_ticks() -> Result<u64> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     // The name of the process, in brackets, can contain blanks.
@@ -349,7 +350,8 @@ fn run_quietly(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The samples by innermost Java method, `package.Class.method`, from lines `outermost;…;innermost count`.
+/// Returns the numbers of samples by innermost Java method, `package.Class.method`, from lines `outermost;…;innermost
+/// count`.
 fn self_times_of_stacks(lines: &str) -> Result<HashMap<String, f64>> {
     let mut times = HashMap::new();
     for line in lines.lines() {
@@ -367,7 +369,7 @@ fn self_times_of_stacks(lines: &str) -> Result<HashMap<String, f64>> {
     Ok(times)
 }
 
-/// Total variation distance of two distributions over the 40 top entries of the first.
+/// Returns the total variation distance of two distributions over the 40 top entries of the first distribution.
 fn variation(first: &HashMap<String, f64>, second: &HashMap<String, f64>) -> f64 {
     let mut top: Vec<(&String, f64)> = first.iter().map(|(name, time)| (name, *time)).collect();
     top.sort_by(|one, other| other.1.total_cmp(&one.1));
@@ -397,7 +399,7 @@ impl Methods {
         Ok(Methods(std::mem::take(methods)))
     }
 
-    /// The mean time of a call in nanoseconds.
+    /// Returns the mean time of a call in nanoseconds.
     fn mean(&self, class: &str, name: &str) -> Option<f64> {
         let method = self
             .0

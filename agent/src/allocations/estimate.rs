@@ -42,10 +42,9 @@ impl Estimate {
     /// Returns the estimate on JDK 11 from one sampled object of `size` bytes, after a sampled object of `previous`
     /// bytes.
     ///
-    /// After a sample, JDK 11 draws the distance in bytes to the next sample, and subtracts the size of the object that
-    /// it has just sampled. If the distance is smaller than the size, JDK 11 subtracts nothing. The next sample then
-    /// comes too soon. A factor corrects the estimate. The estimate is exact if all objects since the previous sample
-    /// have the same size.
+    /// After a sample, JDK 11 draws the distance in bytes to the next sample. If the distance is not smaller than the
+    /// object that was just sampled, JDK 11 subtracts the size of this object, and the next sample comes too soon. A
+    /// factor corrects the estimate. The estimate is exact if all objects since the previous sample have the same size.
     pub(super) fn following(previous: u64, size: u64, interval: i32) -> Self {
         let interval_bytes = f64::from(interval);
         let beyond = (-(previous as f64) / interval_bytes).exp();
@@ -103,8 +102,8 @@ mod tests {
     const OBJECTS: u32 = 500;
     const RUNS: u32 = 400;
 
-    /// Takes samples of objects of one size in many runs. Returns three means over the runs: of the error, of the
-    /// squared error, and of the stated variance.
+    /// Calls `run` `RUNS` times. Each call estimates the number of `OBJECTS` objects of `size` bytes. Returns the mean
+    /// error, the mean squared error, and the mean of the variances that the estimates state.
     fn errors(size: u64, mut run: impl FnMut() -> Estimate) -> (f64, f64, f64) {
         let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);
         for _ in 0..RUNS {

@@ -43,7 +43,7 @@ struct Object {
 pub(super) struct ExactObjects {
     limits: ObjectLimits,
     objects: WeakRecords<Object>,
-    /// Numbers of pairs: the number of an owner, and a site.
+    /// The numbers of pairs. A pair has the number of an owner, and a site.
     sites: NumbersOfNumbers<(u32, Site)>,
 }
 
@@ -98,7 +98,7 @@ impl ExactObjects {
         });
     }
 
-    /// Returns one record for each owner, site and age. The record has the sum of the objects.
+    /// Returns one record for all objects that have the same owner, site and age, with their number and bytes.
     pub(super) fn all(&self) -> Vec<LiveRecord> {
         let mut sums: NumberMap<(u32, u32), (u64, u64)> = NumberMap::default();
         for object in self.objects.all() {

@@ -1,5 +1,5 @@
-//! Sentinels: unreachable objects. When a sentinel is gone, a collection has removed all objects that died before it
-//! was made.
+//! Sentinels: unreachable objects. When a sentinel is gone, a collection has removed all objects that died before the
+//! sentinel was made.
 //!
 //! The events of ZGC and Shenandoah report pauses, not collections. Most collections of generational ZGC do not clear
 //! weak references to dead objects. So now and then the agent makes an object to which nothing refers. When a
@@ -58,8 +58,8 @@ impl GcSentinels {
         }
     }
 
-    /// Returns the time up to which liveness is known. A collection has found alive every object that is older and
-    /// still exists.
+    /// Returns the time up to which liveness is known: every object that was made earlier and still exists was found
+    /// alive by a collection.
     pub(super) fn judged(&self, jni: Jni<'_>) -> u32 {
         let mut left = std::mem::take(&mut *lock(&self.left));
         let gone = left

@@ -6,7 +6,7 @@ use super::estimate::Estimate;
 use super::sample_snapshot::{Leaf, SampleSnapshot};
 use super::weak_records::LiveRecord;
 
-/// The maximum number of sites in a note.
+/// The maximum number of growing sites for which there are notes.
 const MOST_GROWING: usize = 10;
 
 /// The smallest growth that a note mentions, in bytes.
@@ -16,7 +16,7 @@ const LEAST_GROWTH: f64 = 5e4;
 #[derive(Debug)]
 pub(super) struct Growth {
     alive: HashMap<Leaf, Estimate>,
-    /// The number of collections up to which the first snapshot knew liveness. It contains only objects that were made
+    /// The number of collections up to which the first snapshot knew liveness. `alive` has only objects that were made
     /// earlier.
     at: u32,
 }
@@ -35,8 +35,7 @@ impl Growth {
         }
     }
 
-    /// Returns notes with the names of sites. The live bytes of such a site have grown since the first snapshot by more
-    /// than twice the error.
+    /// Returns a note for each site whose live bytes have grown since the first snapshot by more than twice the error.
     pub(super) fn notes(&self, snapshot: &SampleSnapshot) -> Vec<String> {
         let was_alive = |record: &LiveRecord| record.born < self.at;
         let mut now: HashMap<Leaf, [Estimate; 2]> = HashMap::new();

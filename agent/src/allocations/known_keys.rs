@@ -8,21 +8,21 @@ use loadhook_profile::NumberMap;
 
 use crate::jvm::sampling::StackKey;
 
-/// Some stacks are decoded although their keys may be known. This is the smallest number of stacks from one of them to
-/// the next.
+/// Now and then a stack is decoded although its key may be known. This is the smallest number of stacks from one such
+/// stack to the next.
 const LEAST_STEP: u32 = 64;
 
 /// The number of different steps, one of which is chosen at random. On average, one in about 128 stacks is decoded.
 const STEPS: u32 = 128;
 
-/// The note that two stacks had the same key. The note begins with the number of such cases.
+/// The note that different stacks had the same key. A number of stacks precedes it.
 pub(super) const DIFFERED: &str =
     "stack was taken for another stack; some objects may be shown at the wrong place";
 
 /// Limit of the memory of the keys, in words of 8 bytes: about 32 MB.
 const MOST: usize = 1 << 22;
 
-/// The memory that a key takes in addition to its own words, as a number of words.
+/// The memory that an entry takes in addition to the words of its key, in words of 8 bytes.
 const ENTRY: usize = 8;
 
 /// The node of the stacks that have a key, and the conditions under which the key may be used.
@@ -87,8 +87,8 @@ pub(super) struct KnownKeys {
 }
 
 impl KnownKeys {
-    /// Returns the node of the stacks with this key, or `None` if the caller must decode the stack. `collections` have
-    /// ended. The inner `None` is the node of a stack without frames.
+    /// Returns the node of the stacks with this key, or `None` if the caller must decode the stack. `collections` is
+    /// the number of collections that have ended. The inner `None` is the node of a stack without frames.
     pub(super) fn node(&mut self, key: &StackKey, collections: u32) -> Option<Option<u32>> {
         if self.checks.is_next_chosen() {
             return None;

@@ -4,7 +4,7 @@ use loadhook_profile::NumberMap;
 
 use crate::jvm::jvmti_stacks::StackFrame;
 
-/// Limit of the memory of these stacks, in frames of 16 bytes: about 32 MB.
+/// Limit of the memory of all known stacks, in frames of 16 bytes: about 32 MB.
 const MOST: usize = 1 << 21;
 
 /// The memory that a stack takes in addition to its frames, as a number of frames: an entry in the table, spare room of

@@ -16,7 +16,7 @@ use crate::tracker::heap_reserve::HeapReserve;
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 impl Samples {
-    /// Makes a sentinel at the time `now`, a number of collections.
+    /// Makes a sentinel. `now` is the number of collections that have ended.
     pub(super) fn make_sentinel(&self, jni: Jni<'_>, now: u32) {
         if let Some(class) = self.object_class.get() {
             let state = THREAD_STATE.get();
@@ -66,7 +66,7 @@ impl Samples {
     /// wait for each other.
     pub(super) fn scan(&self, jni: Jni<'_>, _scanning: &MutexGuard<'_, ()>) {
         let now = self.collections.load(Ordering::Relaxed);
-        // Other threads may add objects during the scan, but only behind these.
+        // Other threads may add objects during the scan, but only at the end of the table.
         let references = self.lock().followed.references();
         let gone: Vec<bool> = references.iter().map(|weak| jni.is_gone(*weak)).collect();
         {
@@ -90,7 +90,7 @@ impl Samples {
     }
 
     /// Runs a scan. If another thread is scanning, waits for it as long as `goes_on` returns true, at most for
-    /// [`LONGEST_WAIT`]. Returns false if it has not scanned.
+    /// [`LONGEST_WAIT`]. Returns false if no scan was run.
     pub(super) fn scan_in_time(&self, jni: Jni<'_>, goes_on: impl Fn() -> bool) -> bool {
         let end = Instant::now() + LONGEST_WAIT;
         loop {

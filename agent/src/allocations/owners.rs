@@ -28,7 +28,7 @@ pub(super) struct Owner {
     pub(super) sites: NumberMap<Site, Estimate>,
     /// Number of records of live objects that refer to this owner.
     records: u32,
-    /// The group into which this owner was merged, if it was.
+    /// The number of the group into which this owner was merged; `None` if it was not merged.
     part_of: Option<u32>,
 }
 
@@ -100,7 +100,7 @@ impl Owners {
         has_room
     }
 
-    /// Merges the sites of an ended thread into the group of the threads that had the same name.
+    /// Merges the sites of an ended thread into the group of the ended threads whose names differ at most in numbers.
     pub(super) fn end(&mut self, thread: u32, name: &str) {
         let group = self.group(name);
         for (site, estimate) in std::mem::take(&mut self.all[thread as usize].sites) {

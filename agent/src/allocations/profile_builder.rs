@@ -16,7 +16,7 @@ pub(super) struct ProfileBuilder<'p> {
     methods: ProfileMethods,
     frames: Vec<Frame>,
     frame_numbers: HashMap<Frame, u32>,
-    /// The frame of each node of the snapshot.
+    /// The number of the frame of each node of the snapshot, by the index of the node.
     of_nodes: Vec<u32>,
     sites: Vec<ProfileSite>,
 }

@@ -45,7 +45,7 @@ impl Samples {
         let Ok(size) = u64::try_from(event.size) else {
             return;
         };
-        // Most objects that the JVM makes itself are not for instrumented classes.
+        // Most objects that the JVM makes itself are not for instrumented classes. So the stack is checked first.
         let stack =
             matches!(self.source, EventSource::Vm { .. }).then(|| self.stack(instrumentation, jni));
         if let Some(Stack {
@@ -158,11 +158,11 @@ impl Samples {
             let most = tables.stacks.limits().others;
             Some(tables.type_number(&descriptor, most))
         };
-        // All classes of one name have the same type number, so the number is not given back.
+        // All classes of one name have the same type number, so an unused result needs no clean-up.
         let discard = |_| ();
         let objects = JvmObjects { jvmti, jni };
         let number = self.types.get_or_make(&objects, class, make, discard);
-        // Classes that come and go may have objects without any new frame.
+        // The search for unloaded classes is also needed here: new classes may have objects without any new frame.
         if is_new {
             drop(self.types.take_gone(&objects));
         }

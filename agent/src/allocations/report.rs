@@ -20,8 +20,8 @@ use crate::snapshot::gate::SnapshotGate;
 /// allocations of this thread until the thread gets another buffer. The reason: the JVM shortens a buffer so that it
 /// ends at the next sample, and forgets this.
 const BEHIND_LARGE: &str = "JDK 11 does not report what a thread allocates after an object too \
-    large for its allocation buffer (TLAB), until the next buffer; run with -XX:-UseTLAB and G1 or ZGC \
-    to count all";
+    large for the thread's allocation buffer (TLAB), until the thread gets its next buffer; run with \
+    -XX:-UseTLAB and G1 or ZGC to count all";
 
 const NOT_ALLOCATED: &str = "objects that the JIT compiler removes (scalar replacement) are not seen: \
     they are never allocated";
@@ -29,7 +29,7 @@ const NOT_ALLOCATED: &str = "objects that the JIT compiler removes (scalar repla
 /// The size in bytes from which on an object may be too large for a thread's buffer.
 const LARGE: f64 = 32_768.0;
 
-/// The note is given if large objects are at least this part of all allocated bytes.
+/// [`AROUND_LARGE`] is added if large objects have more than this part of all allocated bytes.
 const MANY_LARGE: f64 = 0.05;
 
 /// When an object is too large for a thread's buffer, JVMs before JDK 25 lose count of the thread's bytes. A program
@@ -40,7 +40,7 @@ const AROUND_LARGE: &str = "estimates may be wrong by more than their errors: th
     run with -XX:-UseTLAB and G1 or ZGC for right estimates (on JDK 11, up to an eighth too low)";
 
 const AT_LAST_COLLECTION: &str = "objects shown as alive were alive at the last collection of the whole \
-    heap; newer ones are missing, since this garbage collector cannot run while the JVM ends";
+    heap; newer objects are missing, since this garbage collector cannot run while the JVM ends";
 
 const NOT_SCANNED: &str =
     "objects shown as alive may be gone, since a suspended thread prevented a check";

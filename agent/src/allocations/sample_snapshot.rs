@@ -89,7 +89,7 @@ impl SampleSnapshot {
         alive
     }
 
-    /// Returns the site of an object without its callers.
+    /// Returns the line that has allocated an object, and the number of the object's type.
     pub(super) fn leaf(&self, record: &LiveRecord) -> Leaf {
         let node = record.site.node.map(|node| node as usize);
         let line = node.and_then(|node| Some(self.nodes.get(node)?.at));

@@ -23,7 +23,7 @@ pub(super) const OTHER_TYPES: u32 = 0;
 /// The origin of the allocation events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventSource {
-    /// Samples of the allocations of all classes, one in this many bytes on average.
+    /// Samples of the allocations of all classes. The number is the average distance of samples in bytes.
     Sampled(i32),
     /// All allocations of all classes.
     All,
@@ -83,7 +83,7 @@ impl SampleTables {
         number
     }
 
-    /// Notes for the profile about samples for which the tables had no room.
+    /// Returns notes for the profile about samples for which the tables had no room.
     pub(super) fn notes(&self, source: EventSource) -> Vec<String> {
         let stacks = &self.stacks;
         let cut = match source {

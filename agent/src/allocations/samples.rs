@@ -74,7 +74,7 @@ pub(crate) struct Samples {
     /// True after two stacks with one key have differed. Then no thread makes keys any more.
     pub(super) keys_are_wrong: AtomicBool,
     tables: Mutex<SampleTables>,
-    /// True if there is no room for further objects.
+    /// True if no further objects can be followed, because the table of followed objects is full.
     pub(super) is_full: AtomicBool,
     /// The live objects of the first snapshot.
     pub(super) growth: OnceLock<Growth>,
@@ -85,7 +85,7 @@ pub(crate) struct Samples {
 pub(super) struct ThreadState {
     /// The number of the [`Samples`] in which the thread has an owner, and the number of this owner.
     pub(super) owner: Option<(u32, u32)>,
-    /// Size of the thread's last sample; 0 before the first one.
+    /// Size in bytes of the object that was sampled last in the thread; 0 before the first sample.
     pub(super) previous: u64,
     /// True while the thread makes a [sentinel](GcSentinels).
     pub(super) is_making_sentinel: bool,
@@ -100,7 +100,7 @@ thread_local! {
 /// A sample of an allocation.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
-    /// Number of the thread's owner.
+    /// The number of the sample's owner.
     pub(super) owner: u32,
     pub(super) type_number: u32,
     pub(super) estimate: Estimate,
@@ -155,8 +155,8 @@ impl Samples {
             needed.push(capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS);
         }
         jvmti.add_capabilities(Capabilities::of(&needed))?;
-        // Without this capability, the JVM does not call the hook for classes that other agents retransform. It looks
-        // at the capability when the hook is enabled for the first time.
+        // Without this capability, the JVM does not call the hook for classes that other agents retransform. The JVM
+        // reads the capability when the hook is enabled for the first time.
         let can_retransform = source == EventSource::All
             && jvmti
                 .add_capabilities(Capabilities::of(&[capability::CAN_RETRANSFORM_CLASSES]))
@@ -169,7 +169,7 @@ impl Samples {
         let mut samples = Samples::new(source, followed);
         samples.can_retransform = can_retransform;
         if let Some(hprof) = &options.settings.hprof {
-            // The traces of HPROF have at most this number of frames.
+            // The traces of HPROF have at most `depth` frames.
             let depth = usize::try_from(hprof.depth).unwrap_or(usize::MAX);
             samples.depth = depth.clamp(1, DEPTH);
         }
@@ -219,7 +219,7 @@ impl Samples {
         });
     }
 
-    /// Returns whether stacks are known by their keys, and the class-load hook is called for every redefinition.
+    /// Returns whether the samples use keys of stacks, and the JVM calls the class-load hook for every redefinition.
     pub(crate) fn can_see_redefinitions(&self) -> bool {
         self.has_begun() && self.keys.get().is_some() && self.can_retransform
     }

@@ -138,7 +138,7 @@ impl Stacks {
         self.symbols.all()
     }
 
-    /// Returns the loaders of the copies of methods, by symbol.
+    /// Returns the loaders of each symbol's class, by the number of the symbol.
     pub(super) fn copies(&self) -> &[CopyLoaders] {
         &self.copies
     }
@@ -261,8 +261,8 @@ impl Stacks {
         self.known.clear();
     }
 
-    /// Finds or makes the node of a stack, innermost frame first; `None` without frames.
-    /// `is_deeper` means that the stack has further callers.
+    /// Finds or makes the node of a stack. `frames` begins with the innermost frame; if it is
+    /// empty, returns `None`. `is_deeper` means that the stack has further callers.
     pub(super) fn node(&mut self, frames: &[StackFrame], is_deeper: bool) -> Option<u32> {
         if !is_deeper && let Some(node) = self.known.node(frames) {
             return node;

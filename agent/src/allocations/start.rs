@@ -59,7 +59,7 @@ impl Samples {
     /// Deletes the references and the shutdown hook that the JVM keeps for the samples. Called when the agent has left.
     pub(crate) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
         if let Some(hook) = self.shutdown_hook.get() {
-            // If the JVM is about to end, the hook is no longer in its list.
+            // If the JVM is about to end, its list of shutdown hooks no longer has the hook.
             let _ = jni.framed(|jni| remove_shutdown_hook(jni, *hook));
             jni.delete_global(*hook);
         }
@@ -92,8 +92,8 @@ impl Samples {
             }
             notify(allocation, true)?;
             if self.follows {
-                // The collection comes after the event was enabled, because it replaces the buffers of threads, and
-                // objects in an old buffer are not reported.
+                // The event must be enabled before this collection: the JVM does not report the objects in the buffers
+                // that threads have until then, and the collection replaces these buffers.
                 //
                 // A concurrent collector such as ZGC stops the program several times in one collection, or reports no
                 // stop. Its threads end before `VMDeath`. A thread that requests a collection then, or has requested

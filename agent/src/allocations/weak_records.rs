@@ -1,7 +1,7 @@
 //! Records of followed objects, each with a weak JNI reference to the object.
 //!
-//! Tags of JVM TI would also show that an object is gone, but to set and remove a tag takes five times as long as for a
-//! weak reference.
+//! Tags of JVM TI would also show that an object is gone, but setting and removing a tag takes five times as long as
+//! making and deleting a weak reference.
 
 use super::estimate::Estimate;
 use super::owners::Site;
@@ -47,8 +47,8 @@ impl<R> WeakRecords<R> {
     }
 
     /// Removes the records of objects that are gone, and calls `bury` with each removed record. `gone` is true for each
-    /// object that is gone, in the order in which the objects were added. It may end before the last objects, which
-    /// then stay.
+    /// object that is gone, in the order in which the objects were added. `gone` may end before the last objects; their
+    /// records then stay.
     pub(super) fn bury(&mut self, gone: &[bool], mut bury: impl FnMut(&R)) {
         let mut gone = gone.iter();
         self.0.retain(|(_, record)| {

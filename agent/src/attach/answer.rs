@@ -40,7 +40,7 @@ impl Answer {
         (&self.file).write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Returns whether no command waits for the answer any more: it then holds no lock on the file.
+    /// Returns whether no command waits for the answer any more. A command that waits holds a lock on the file.
     fn is_abandoned(&self) -> bool {
         let is_free = self.file.try_lock_shared().is_ok();
         if is_free {
@@ -86,7 +86,9 @@ pub(crate) fn check_folder(file: &Path) -> io::Result<()> {
     if found.is_dir() && found.uid() == geteuid().as_raw() {
         Ok(())
     } else {
-        Err(io::Error::other("the folder belongs to another user"))
+        Err(io::Error::other(
+            "its folder was replaced, or belongs to another user; run the command again",
+        ))
     }
 }
 

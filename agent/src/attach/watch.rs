@@ -45,7 +45,7 @@ pub(super) fn start(
         .start(agent.jvmti, jni, c"loadhook attach", run)
     {
         diagnostics::once(
-            "the agent cannot leave by itself, because its thread for this cannot be started; detach it by loadhook ctl",
+            "the agent cannot leave by itself, because the thread that makes it leave cannot be started; detach it (loadhook ctl PID detach)",
         );
     }
 }

@@ -33,9 +33,9 @@ impl TimedChoice {
     /// Chooses methods to count only, from the calls in an interval.
     ///
     /// If the probes cost no more than the budget, no method is chosen. Otherwise methods are chosen in the order of
-    /// their mean times, the shortest first, until the probes of the others cost half of the budget. `may_lose` returns
-    /// whether a method may lose its probes. If it may not, the cost of its probes is left out of the sum, because the
-    /// choice of other methods cannot make up for it.
+    /// their mean times, the shortest first, until the probes of the remaining methods cost half of the budget.
+    /// `may_lose` returns whether a method may lose its probes. If it may not, the cost of its probes is left out of
+    /// the sum, because the choice of other methods cannot make up for it.
     pub(super) fn choose(self, seen: &[MethodSum], may_lose: impl Fn(u32) -> bool) -> Vec<u32> {
         let cost = |method: &MethodSum| method.calls as f64 * self.call_ns;
         // If many threads share few processors, other threads run during most of the elapsed time of short calls. So
@@ -74,9 +74,9 @@ impl TimedChoice {
     }
 }
 
-/// Chooses methods that lose their counting probes: those with the most calls in an interval, until the probes of the
-/// others cost half of the budget. `seen` has ids and calls. The probes of all calls have taken `cost_ns`, and may take
-/// `allowed_ns`.
+/// Chooses methods that lose their counting probes. Begins with the method that has the most calls in an interval, and
+/// ends when the probes of the remaining methods cost half of the budget. A pair of `seen` has the id of a method and
+/// the number of its calls. The probes of all calls have taken `cost_ns`, and may take `allowed_ns`.
 pub(super) fn choose_counted(seen: &[(u32, u64)], cost_ns: f64, allowed_ns: f64) -> Vec<u32> {
     let all: u64 = seen.iter().map(|(_, calls)| calls).sum();
     let mut left_ns = cost_ns;

@@ -26,11 +26,11 @@ pub(super) struct Times {
     /// The processor time of the process without that of the JIT compiler's threads. These threads take much time while
     /// a program warms up, which would make the budget too large.
     process: u64,
-    /// The agent's own threads: reading samples, looking at threads, snapshots, changes of classes.
+    /// The time of the agent's own threads, which read samples, look at threads, take snapshots and change classes.
     threads: u64,
-    /// Taking samples, in the threads of the program.
+    /// The time for taking samples, in the threads of the program.
     samples: u64,
-    /// Counting calls, estimated from samples.
+    /// The time for counting calls, estimated from samples.
     counting: u64,
 }
 

@@ -46,8 +46,8 @@ const CHANGES_TO_REST: u32 = 20;
 /// The wait between two looks while the budget is exceeded.
 const WHILE_EXCEEDED: Duration = Duration::from_secs(2);
 
-/// The number of looks in a row that find the budget exceeded, after which the agent leaves. A single piece of work, such
-/// as a large snapshot, must not make it leave.
+/// If more than this number of looks in a row find the budget exceeded, the agent leaves. A single piece of work, such
+/// as a large snapshot, must not make the agent leave.
 const MOST_EXCEEDED: u32 = 4;
 
 /// Makes the agent leave. Called in one of the agent's own threads. The agent may be freed afterwards.
@@ -95,7 +95,7 @@ pub(crate) fn start(
         .start(agent.jvmti, jni, c"loadhook budget", run)
     {
         diagnostics::once(
-            "budget= has no effect: its thread cannot be started, so all methods keep their probes",
+            "budget= has no effect: the thread that keeps the budget cannot be started, so all methods keep their probes",
         );
     }
 }
@@ -117,7 +117,7 @@ struct Keeper {
     settled: HashSet<u32>,
     /// The number of looks in a row that have found the budget exceeded.
     exceeded: u32,
-    /// The cost in the time of these looks.
+    /// The sum of the costs that the looks counted by `exceeded` have found.
     cost_exceeded: Cost,
 }
 
@@ -225,7 +225,7 @@ impl Keeper {
         Look::Kept
     }
 
-    /// Adds the cost of entry and exit probes, and chooses the methods that are to lose them.
+    /// Sets the cost of entry and exit probes in `cost`, and chooses the methods that are to lose these probes.
     fn look_at_timed(&mut self, jni: Jni<'_>, cost: &mut Cost) -> Vec<u32> {
         let Ok(sums) = self.tracker.method_sums(jni) else {
             return Vec::new();

@@ -9,7 +9,7 @@ use loadhook_text::units;
 use super::cost::{Cost, thread_time};
 use crate::locks::lock;
 
-/// The measures that kept the budget, and what does not count against it.
+/// The measures that kept the budget, and the processor time of orders, which does not count against the budget.
 #[derive(Default)]
 pub(crate) struct BudgetLog {
     stopped: Mutex<Option<String>>,
@@ -59,7 +59,7 @@ impl BudgetLog {
     }
 }
 
-/// The work of an order. It ends also if it panics, because no budget is kept while it is under way.
+/// The work of an order, noted as under way until this is dropped, also by a panic. Meanwhile no budget is kept.
 struct Order<'l> {
     log: &'l BudgetLog,
     /// The processor time of the thread at the beginning.

@@ -32,7 +32,7 @@ pub(super) fn check_counts(agent: &Agent) -> Result<(), String> {
     if agent.options().rewrites() {
         return Ok(());
     }
-    Err("this agent records allocations of all classes and counts no calls; detach it, then attach again with another timing".to_owned())
+    Err("this agent records allocations of all classes and counts no calls; detach it (loadhook ctl PID detach), then attach again with another --timing".to_owned())
 }
 
 /// Makes the JVM call the agent for each class that is loaded or redefined. The agent may have begun without this

@@ -19,7 +19,7 @@ pub(super) struct Client {
     output: Vec<u8>,
     /// The time of the last progress: a request, or its reply.
     pub(super) at: Instant,
-    /// The number of the client. No other client of this server has it.
+    /// A number that no other client of this server has.
     pub(super) number: u64,
     /// True if the connection ends when the output is sent.
     is_last: bool,

@@ -152,7 +152,9 @@ fn pause(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
     let filter = filter(agent);
     let (include, exclude) = patterns(&filter);
     if !agent.pauses.begin(filter.clone()) {
-        return Err("the agent is paused already; the order resume ends the pause".to_owned());
+        return Err(
+            "the agent is paused already; loadhook ctl PID resume ends the pause".to_owned(),
+        );
     }
     pause_hidden_classes(agent, jni, filter);
     // Sampling stops first, because samples would show a program whose classes are being changed.
@@ -175,7 +177,7 @@ fn pause(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
 
 fn resume(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
     let Some(filter) = agent.pauses.filter() else {
-        return Err("the agent is not paused; the order pause begins a pause".to_owned());
+        return Err("the agent is not paused; loadhook ctl PID pause begins a pause".to_owned());
     };
     let (include, exclude) = patterns(&filter);
     let figures = replace_watched(agent, jni, filter)?;

@@ -19,8 +19,9 @@ struct Current {
 #[derive(Default)]
 struct State {
     current: Option<Current>,
-    /// Number of pauses so far. `over` is the sum of the durations of ended pauses.
+    /// Number of pauses so far, with the current one.
     count: u32,
+    /// Sum of the durations of ended pauses.
     over: Duration,
 }
 

@@ -250,7 +250,7 @@ fn refusal(stream: &UnixStream) -> Option<String> {
     match peer::user_of(stream) {
         Ok(user) if user == own || user == 0 => None,
         Ok(user) => Some(format!(
-            "user {user} may not control a process of user {own}; use that user, or root"
+            "user {user} may not control a process of user {own}; run the command as user {own} or as root"
         )),
         Err(error) => Some(format!("the user at the other end is not known: {error}")),
     }

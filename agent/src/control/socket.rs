@@ -72,7 +72,8 @@ fn try_bind(folder: &Path, process: u32) -> io::Result<(UnixListener, SocketFile
     Ok((listener, file))
 }
 
-/// Removes the socket of an earlier process that had the same process id. Fails if a process takes orders there.
+/// Removes the socket of an earlier process that had the same process id. Fails if another process takes orders at this
+/// socket.
 fn remove_left(path: &Path) -> io::Result<()> {
     // The connection attempt must not wait, because the queue of the other process may be full.
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

@@ -37,7 +37,7 @@ pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>, leave: Leave) {
         } else {
             Reply::Error(LEAVING.to_owned())
         };
-        // The agent may have been freed, so nothing of it may be used from here on.
+        // The agent may have been freed, so `agent` must not be used from here on.
         let _ = asker.set_nonblocking(false);
         let _ = asker.set_write_timeout(Some(PATIENCE));
         // If the client is gone, nobody needs the reply.
@@ -48,7 +48,7 @@ pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>, leave: Leave) {
         .start(agent.jvmti, jni, c"loadhook control", run)
     {
         diagnostics::once(
-            "control= has no effect: its thread cannot be started, so loadhook ctl cannot reach the program",
+            "control= has no effect: the thread that takes orders cannot be started, so loadhook ctl cannot reach the program",
         );
     }
 }

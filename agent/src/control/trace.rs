@@ -37,7 +37,7 @@ pub(super) fn begin(
         return Err(TRACING.to_owned());
     }
     if agent.pauses.is_paused() {
-        return Err("the agent is paused; the order resume ends the pause".to_owned());
+        return Err("the agent is paused; loadhook ctl PID resume ends the pause".to_owned());
     }
     enable_hook(agent)?;
     let tracker = agent.tracker.get().ok_or(NOT_BEGUN)?;

@@ -25,8 +25,8 @@ impl<T, S: Default> Default for Numbers<T, S> {
 }
 
 impl<T: Clone + Eq + Hash, S: BuildHasher> Numbers<T, S> {
-    /// Returns the number of a value. A new value gets a number only if there are fewer than `most` values, otherwise
-    /// `None`.
+    /// Returns the number of a value. A new value gets the next number; if there are `most` values already, returns
+    /// `None` for it.
     pub(crate) fn number(&mut self, value: T, most: usize) -> Option<u32> {
         if let Some(number) = self.numbers.get(&value) {
             return Some(*number);

@@ -8,7 +8,7 @@ use loadhook_profile::{Method, Profile, ThreadKind, ThreadTree};
 
 use super::symbol::{CopyLoaders, Symbol};
 
-/// The indexes of a profile's methods, by the names that identify a method.
+/// The indexes of a profile's methods. A key is the result of `identity` for a method.
 pub(crate) struct ProfileMethods(HashMap<Method, u32>);
 
 impl ProfileMethods {

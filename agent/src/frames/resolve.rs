@@ -48,8 +48,8 @@ pub(crate) fn frame(
             known.unwrap_or_else(|| (own_loader, type_name(&signature).into()));
         let symbol = Symbol {
             kind: loader.kind,
-            // Chosen classes share ids with their copies. They are identified by the loader of the first copy, other
-            // classes by their line numbers.
+            // A chosen class shares its ids with its copies, and the loader of the first copy identifies it. Other
+            // classes are told apart by the line numbers of the method.
             code: if is_chosen {
                 loader.number.into()
             } else {

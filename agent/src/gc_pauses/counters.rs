@@ -15,7 +15,7 @@ const MOST_BYTES: usize = 1 << 20;
 /// The prefix of the names of the counters that are used.
 const PREFIX: &str = "sun.gc.";
 
-/// Collectors are looked for with the numbers below this.
+/// Collectors with numbers below this are looked for.
 const MOST_COLLECTORS: usize = 8;
 
 /// The text of the cause while no collection is under way.
@@ -92,15 +92,16 @@ impl Counters {
             .collect()
     }
 
-    /// Returns the name of the collector whose number of pauses has grown from `before` to `after`. If both collectors
-    /// ran in one pause, returns the last one, which collects the whole heap.
+    /// Returns the name of the collector whose number of pauses has grown from `before` to `after`. If several
+    /// collectors ran in one pause, returns the last one, which collects the whole heap.
     pub(super) fn ran(&self, before: &[usize], after: &[usize]) -> &str {
         let numbers = self.collectors.iter().zip(before.iter().zip(after));
         let mut ran = numbers.filter(|(_, (before, after))| before != after);
         ran.next_back().map_or("", |(collector, _)| &collector.name)
     }
 
-    /// Returns the cause of this collector's collection, which is under way or has just ended.
+    /// Returns the cause of the collection that is under way or has just ended. `collector` is the name of its
+    /// collector.
     pub(super) fn cause(&self, collector: &str) -> String {
         let read = |place: &Range<usize>| {
             let mut bytes = vec![0; place.len()];
@@ -114,8 +115,8 @@ impl Counters {
         if cause != NO_CAUSE {
             return cause;
         }
-        // G1 notes no cause for the pauses of its concurrent cycle. The counter then still has the cause of another
-        // collection.
+        // G1 notes no cause for the pauses of its concurrent cycle. The counter `sun.gc.lastCause` then still has the
+        // cause of another collection.
         if collector == G1_CONCURRENT {
             return CONCURRENT_CYCLE.to_owned();
         }

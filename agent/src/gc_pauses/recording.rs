@@ -76,8 +76,8 @@ impl GcRecording {
 }
 
 impl State {
-    /// Adds the pause that ends now, if its begin was noted; it was not if recording was paused then. The numbers of
-    /// pauses are read in any case: otherwise the next pause would be taken for one of this pause's collector.
+    /// Adds the pause that ends now, unless recording was paused when it began. The collectors' numbers of pauses are
+    /// read in any case: otherwise the collector of this pause would also seem to have run in the next pause.
     fn end(&mut self, counters: Option<&Counters>, ended: Instant) {
         let (cause, collector) = match counters {
             Some(counters) => {

@@ -1,5 +1,5 @@
-//! The record of a class in a heap dump. It is gathered from the references and values of the class that the heap walk
-//! shows.
+//! The record of a class in a heap dump, gathered from the references and values that the heap walk shows for this
+//! class.
 
 use std::io::{self, Write};
 
@@ -8,21 +8,21 @@ use loadhook_hprof::{ClassDump, Constant, InstanceField, StaticField, Type, Writ
 use super::classes::{Class, Classes, ObjectKind};
 use super::tags::id_of_class;
 
-/// The parts of a class that the walk has shown.
+/// The parts of a class's record that the walk has shown so far.
 #[derive(Default)]
 pub(super) struct ClassRecord {
     pub(super) loader: u64,
     pub(super) signers: u64,
     pub(super) domain: u64,
     pub(super) constants: Vec<Constant>,
-    /// Values of static fields, by the position of the field among the class's fields.
+    /// Values by the field's position among the fields that the class declares. Only values of static fields are set.
     values: Vec<u64>,
     /// JVM TI's number of the first field that the class declares.
     first: usize,
 }
 
 impl ClassRecord {
-    /// Makes the record of a class of which the walk has shown nothing yet.
+    /// Makes an empty record of the class with this number.
     pub(super) fn new(classes: &Classes, number: usize) -> Self {
         ClassRecord {
             values: vec![0; classes.all[number].fields.len()],
@@ -32,7 +32,7 @@ impl ClassRecord {
     }
 
     /// Sets a static field of the class. `index` is JVM TI's number of the field. `of` is the descriptor of a primitive
-    /// type, `None` for a reference. Returns `None` if the class has no such field.
+    /// type, `None` for a reference. Returns `None` if the class declares no static field of this number and type.
     pub(super) fn set_static(
         &mut self,
         class: &Class,

@@ -11,8 +11,8 @@ use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::jvmti_classes::FieldInfo;
 use crate::jvm::reference::Local;
 
-/// `JVMTI_ERROR_CLASS_NOT_PREPARED`: JVM TI does not list the fields of the class. Such a class has
-/// objects only in the JDK's archive.
+/// `JVMTI_ERROR_CLASS_NOT_PREPARED`: JVM TI does not list the fields of the class. The only objects of such a class
+/// are those in the JDK's archive for class data sharing.
 const CLASS_NOT_PREPARED: i32 = 22;
 
 /// The maximum number of times that the classes are listed, because the program may load classes during a listing. Each
@@ -33,7 +33,7 @@ pub(super) struct Class {
     pub(super) name: Vec<u8>,
     pub(super) kind: ObjectKind,
     pub(super) superclass: Option<usize>,
-    /// Numbers of the direct superinterfaces.
+    /// The direct superinterfaces, by number.
     interfaces: Vec<usize>,
     /// The fields that the class declares, in the order of the class file.
     pub(super) fields: Vec<FieldInfo>,
@@ -42,7 +42,7 @@ pub(super) struct Class {
 
 #[cfg(test)]
 impl Class {
-    /// Makes a class with these fields. A field is a pair of a descriptor, and true for a static field.
+    /// Makes a class that declares `fields`. Each of them is a descriptor, and true for a static field.
     pub(super) fn prepared(
         name: &str,
         kind: ObjectKind,
@@ -65,17 +65,17 @@ impl Class {
     }
 }
 
-/// The offset of the value of a field in the record of an object, and the first byte of the field's descriptor.
+/// A field in the record of an object: the offset of its value, and the first byte of its descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) offset: usize,
     pub(super) of: u8,
 }
 
-/// The layout of the records of a class's objects.
+/// The layout of an object's record. It is the same for all objects of a class.
 #[derive(Debug)]
 pub(super) struct RecordLayout {
-    /// JVM TI's number of the first field.
+    /// JVM TI's number of the first field in `slots`.
     first: usize,
     /// Slots of the fields by JVM TI's numbers, counted from `first`; `None` for static fields.
     slots: Vec<Option<Slot>>,
@@ -87,7 +87,7 @@ pub(super) struct RecordLayout {
 
 impl RecordLayout {
     /// Returns the slot of the field that has the number `index` in JVM TI; `None` if there is no such instance field,
-    /// or if it is a reference and `is_reference` is false, or the other way round.
+    /// or if `is_reference` does not fit the field's type.
     pub(super) fn slot(&self, index: i32, is_reference: bool) -> Option<Slot> {
         let at = usize::try_from(index).ok()?.checked_sub(self.first)?;
         let slot = (*self.slots.get(at)?)?;
@@ -95,7 +95,7 @@ impl RecordLayout {
     }
 }
 
-/// The classes by number.
+/// The classes. The number of a class is its index in `all`.
 pub(super) struct Classes {
     pub(super) all: Vec<Class>,
     /// Number of `java.lang.Class`.
@@ -146,8 +146,8 @@ impl Classes {
         added.unwrap_or(Err(Fault::NoReferences))
     }
 
-    /// Returns whether JVM TI still lists no fields of these classes and their superclasses. If so, they had not been
-    /// prepared during the walk either.
+    /// Looks at the classes in `partial` and at their superclasses. Returns whether all of them that were unprepared
+    /// before the walk are unprepared now. If so, they were unprepared during the walk too.
     pub(super) fn are_unprepared(
         &self,
         partial: &[usize],
@@ -190,7 +190,7 @@ impl Classes {
     fn class(&self, jvmti: Jvmti, jni: Jni<'_>, class: Local<'_>) -> Result<Class, Fault> {
         let number = |class: Local<'_>| -> Result<usize, Fault> {
             let id = id_in(jvmti.tag(class)?);
-            // Supertypes are loaded before the class, but the list may have the class before them.
+            // Supertypes are loaded before the class, but the JVM's list may contain the class without them.
             class_number(id).ok_or(Fault::ClassesChanged)
         };
         let signature = jvmti.class_signature(class)?;
@@ -254,8 +254,8 @@ impl Classes {
         fields
     }
 
-    /// Returns the layout of the records of a class's objects. In a record, the fields that the class declares come
-    /// before those of its superclasses.
+    /// Returns the layout of the record of a class's object. The fields that the class declares come before the fields
+    /// of its superclasses.
     pub(super) fn layout(&self, class: usize) -> RecordLayout {
         let mut parts = Vec::new();
         let mut size = 0;
@@ -278,7 +278,7 @@ impl Classes {
         }
     }
 
-    /// Returns the number that JVM TI gives to the first field that a class declares, when it reports static fields.
+    /// Returns JVM TI's number of the first field that a class declares, in reports on static fields of the class.
     pub(super) fn first_static(&self, class: usize) -> usize {
         let above = self.with_supers(class).skip(1);
         let above: usize = above.map(|class| class.fields.len()).sum();

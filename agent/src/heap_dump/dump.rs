@@ -1,8 +1,8 @@
 //! Makes the records of a heap dump from the callbacks of a heap walk.
 //!
-//! JVM TI reports references and values one by one. It reports all of one object consecutively, and they are gathered
-//! into a record. If JVM TI reported one of them later, after the record was written, a flag in the object's tag would
-//! show it, and the dump would fail.
+//! JVM TI reports references and values one by one, and those of one object consecutively. The dump gathers them into
+//! the object's record. A flag in the object's tag says that the record is written. If JVM TI reports a further
+//! reference or value of the object after that, the dump fails.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -27,12 +27,12 @@ enum Current {
         class: usize,
         layout: Rc<RecordLayout>,
     },
-    /// An array of references whose elements are written up to `next`.
+    /// An array of references. The elements before `next` are written.
     Array {
         next: u32,
         length: u32,
     },
-    /// An array of primitive values, which come in one piece.
+    /// An array of primitive values. JVM TI reports all its elements in one call.
     PrimitiveArray,
     Class {
         number: usize,
@@ -40,20 +40,21 @@ enum Current {
     },
 }
 
-/// Writes the objects that a walk shows.
+/// The writer of a dump, which receives the objects that a walk shows.
 pub(super) struct Dump<'c, W: Write> {
     classes: &'c Classes,
     threads: &'c Threads,
     out: Writer<W>,
     ids: Ids,
-    /// Lengths of arrays that do not fit into tags, by the identifier of the array. An entry is removed when the
-    /// elements of its array are shown.
+    /// Array lengths that are too large for a tag, by the identifier of the array. An entry is removed when the record
+    /// of its array begins.
     lengths: HashMap<u64, u32>,
     /// Record layouts by class, once they are known.
     layouts: Vec<Option<Rc<RecordLayout>>>,
     /// True for classes whose record is written.
     dumped: Vec<bool>,
-    /// Classes with a field that the walk has shown, but JVM TI did not list before the walk.
+    /// Classes with fields that JVM TI did not list before the walk, if the walk has shown an instance or a static
+    /// field of the class.
     partial: Vec<usize>,
     /// Objects of `java.lang.Class` that represent no class, such as `int.class`. JVM TI does not
     /// report their fields.
@@ -62,9 +63,9 @@ pub(super) struct Dump<'c, W: Write> {
     current_id: u64,
     /// Values of the current instance.
     fields: Vec<u8>,
-    /// Number of objects to which a reference was shown.
+    /// Number of objects to which a reference was shown, without objects of `java.lang.Class`.
     reached: u64,
-    /// Number of objects whose record is written.
+    /// Number of objects whose record is written, without objects of `java.lang.Class`.
     written: u64,
     /// Number of arrays that were cut, since they are too long for a record.
     cut: u64,
@@ -121,7 +122,9 @@ impl<'c, W: Write> Dump<'c, W> {
         }
         self.end()?;
         if self.reached != self.written {
-            return Err(Fault::Unspecified("JVM TI showed nothing of some objects"));
+            return Err(Fault::Unspecified(
+                "JVM TI showed references to objects, but not their content",
+            ));
         }
         for number in 0..self.classes.all.len() {
             if !self.dumped[number] {
@@ -234,8 +237,8 @@ impl<'c, W: Write> Dump<'c, W> {
         Ok(())
     }
 
-    /// Returns the number of elements that fit into a record, at most `length`. Counts an array
-    /// that is cut.
+    /// Returns how many of an array's `length` elements fit into a record. An element has `size` bytes. If not all
+    /// fit, counts the array as cut.
     fn fitting(&mut self, length: u32, size: usize) -> u32 {
         // 64 bytes are left for the head of the record, which is smaller.
         let most = ((LONGEST_RECORD - 64) / size as u64) as u32;

@@ -6,14 +6,14 @@ use thiserror::Error;
 
 use crate::jvm::jvmti;
 
-/// The maximum number of walks. A walk is repeated if a class was loaded just before it.
+/// The maximum number of walks. A walk is repeated if a class was loaded or unloaded just before it.
 pub(super) const ATTEMPTS: u32 = 10;
 
 /// The reason why there is no dump.
 #[derive(Debug, Error)]
 pub(crate) enum Fault {
     /// A class was loaded or unloaded after the classes were listed, and before the walk.
-    #[error("classes are loaded faster than they can be read ({ATTEMPTS} attempts); try again")]
+    #[error("the program loaded or unloaded classes during each of {ATTEMPTS} attempts; try again")]
     ClassesChanged,
     /// The JVM does not offer version 11 of JVM TI.
     #[error("this JVM has no JVM TI version 11; use JDK 11 or later")]

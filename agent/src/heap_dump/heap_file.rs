@@ -1,4 +1,4 @@
-//! A dump of the heap in a temporary file, from which it is added to HPROF's file.
+//! A heap dump in a temporary file. Its content is then added to HPROF's file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -16,7 +16,7 @@ use super::tags::END_OF_OBJECTS;
 use crate::jvm::jni::Jni;
 use crate::jvm::vm::new_environment;
 
-/// Bytes that [`HeapFile::lines`] takes for each object: 8, and 8 more while its list of objects grows.
+/// Bytes that [`HeapFile::lines`] takes for each object: 8, and 8 more while the list of objects grows.
 const LINES_BYTES: u64 = 16;
 
 /// The reason why the heap was not dumped.
@@ -40,7 +40,7 @@ pub(crate) enum NoHeap {
     Fault(#[from] Fault),
     /// The dump cannot be added to HPROF's file.
     #[error(
-        "no heap dump: {error}; it needs about {} of free space beside the file",
+        "no heap dump: {error}; the dump needs about {} of free space in the folder of HPROF's file",
         bytes(*needed)
     )]
     NotAdded {
@@ -109,7 +109,7 @@ impl<'g> HeapFile<'g> {
         })
     }
 
-    /// Makes the reason for the user why the dump was not added to HPROF's file. The dump's own file is removed.
+    /// Returns the user's message that the dump was not added to HPROF's file. Closes the dump's own file.
     pub(crate) fn not_added(self, error: io::Error) -> NoHeap {
         let length = self.file.metadata().map_or(0, |found| found.len());
         // The text of small objects takes 2.3 times as much as the dump.

@@ -105,7 +105,7 @@ fn dump(
         return Ok(None);
     }
     let file = create(Path::new(&request.file))?;
-    // The command that asked for the dump removes the file to cancel it.
+    // To cancel the dump, the command that requested the dump removes the file.
     let has_name = || file.metadata().is_ok_and(|found| found.nlink() > 0);
     let file = Cancellable {
         file: &file,

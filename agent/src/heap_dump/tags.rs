@@ -51,13 +51,13 @@ pub(super) fn class_number(id: u64) -> Option<usize> {
     usize::try_from((id / STEP).checked_sub(1)?).ok()
 }
 
-/// Returns the serial number of the class with this number. Classes of a profile in the same file
-/// have lower serial numbers.
+/// Returns the serial number that the class with this number has in HPROF's records. Classes of a profile in the same
+/// file have lower serial numbers.
 pub(super) fn class_serial(number: usize) -> u32 {
     (1 << 30) + number as u32
 }
 
-/// The identifier of the first frame. Frames of a profile in the same file have lower identifiers.
+/// The dump's frames have identifiers above this one. Frames of a profile in the same file have lower identifiers.
 pub(super) const FRAMES: u64 = 1 << 40;
 /// The identifier of the first name. Names of a profile in the same file have lower identifiers.
 pub(super) const NAMES: u64 = 1 << 40;

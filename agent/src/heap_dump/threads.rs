@@ -25,7 +25,7 @@ const MOST_FRAMES: i32 = 2048;
 /// The number of threads whose stacks are requested in one call.
 const AT_ONCE: usize = 64;
 
-/// A thread.
+/// A thread, and the methods on its stack, innermost first.
 struct Thread {
     serial: u32,
     methods: Vec<MethodKey>,
@@ -35,7 +35,7 @@ struct Thread {
 #[derive(Default)]
 pub(super) struct Threads(HashMap<u64, Thread>);
 
-/// The identifiers of a method's names, and its lines.
+/// A method's lines, and the identifiers of its name, its descriptor and its source file.
 #[derive(Clone)]
 struct Method {
     name: u64,

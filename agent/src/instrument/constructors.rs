@@ -31,8 +31,8 @@ pub(crate) struct Constructors(Mutex<State>);
 
 impl Constructors {
     /// Notes a class that is about to be instrumented. If the constructors of its superclass are only counted, the
-    /// constructors of the class are only counted, too. In this case returns the time since when; `None` if the
-    /// constructors keep their probes.
+    /// constructors of the class are only counted, too. In this case returns the time at which that began for the
+    /// superclass; `None` if the constructors keep their probes.
     pub(super) fn note(&self, class: &ClassFile<'_>) -> Option<Duration> {
         let name = java_name(class.name());
         let parent = java_name(class.super_name()?);

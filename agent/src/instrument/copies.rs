@@ -104,7 +104,7 @@ struct Class {
     alive: u32,
 }
 
-/// The classes of one pattern whose loaders are of one kind. `gone` is the number of the unloaded ones.
+/// The classes of one pattern whose loaders are of one kind. `gone` is the number of these classes that were unloaded.
 #[derive(Default)]
 struct Pattern {
     gone: u32,
@@ -255,7 +255,7 @@ impl Copies {
         }
     }
 
-    /// Notes for the profile about folded classes and classes that are not instrumented.
+    /// Returns notes for the profile about folded classes and classes that are not instrumented.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.folded > 0 {
@@ -268,7 +268,7 @@ impl Copies {
         if self.not_instrumented > 0 {
             notes.push(format!(
                 "{} classes were not instrumented, because {} classes with names of their own had been \
-                 unloaded before; use --exclude for generated classes to have the others counted",
+                 unloaded before; exclude generated classes (--exclude) to have the others counted",
                 count(self.not_instrumented),
                 count(u64::from(MOST_ALONE))
             ));

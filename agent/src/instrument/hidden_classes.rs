@@ -73,7 +73,7 @@ pub(crate) struct HiddenClasses {
     not_instrumented: Mutex<BTreeMap<&'static str, Names>>,
 }
 
-/// Progress of binding the native method to its replacement.
+/// Progress of binding the native method that defines hidden classes to its replacement.
 enum Binding {
     /// The native method is not known yet, because JNI cannot be used yet. Holds the native methods that were bound so
     /// far.
@@ -146,8 +146,8 @@ impl HiddenClasses {
         self.is_active.load(Ordering::Acquire)
     }
 
-    /// Notes that a native method is being bound to a function. If the replacement is to be bound instead, returns the
-    /// definer of hidden classes that the method is.
+    /// Notes that a native method is being bound to a function. If the method defines hidden classes, and its
+    /// replacement is to be bound instead, returns the definer for which the replacement is made.
     pub(crate) fn native_bound(&self, method: MethodKey, function: Function) -> Option<Definer> {
         let mut binding = lock(&self.binding);
         match &mut *binding {
@@ -224,7 +224,8 @@ impl HiddenClasses {
         *lock(&self.binding) = Binding::Done;
     }
 
-    /// Gives up as an agent that was attached: the native method that defines hidden classes was bound long ago.
+    /// Gives up instrumenting hidden classes, because the agent is attached: the native method that defines them was
+    /// bound long ago.
     pub(crate) fn give_up_attached(&self) {
         self.is_attached.store(true, Ordering::Relaxed);
         self.give_up();
@@ -319,7 +320,7 @@ impl HiddenClasses {
         array
     }
 
-    /// Notes for the profile about hidden classes that were not instrumented, one for each reason.
+    /// Returns notes for the profile about hidden classes that were not instrumented, one note for each reason.
     pub(crate) fn notes(&self, instrumentation: &Instrumentation, jni: Jni<'_>) -> Vec<String> {
         let is_missed = instrumentation.hook.options().rewrites() && !self.is_active();
         if is_missed && let Some(names) = loaded_names(instrumentation, jni) {
@@ -339,7 +340,8 @@ impl HiddenClasses {
     }
 }
 
-/// Returns the names of the loaded hidden classes that would have been instrumented; `None` without memory for them.
+/// Returns the names of the loaded hidden classes that would have been instrumented; `None` if there is no memory for
+/// the list of classes.
 fn loaded_names(instrumentation: &Instrumentation, jni: Jni<'_>) -> Option<BTreeSet<String>> {
     let jvmti = instrumentation.jvmti;
     jni.framed(|jni| {

@@ -327,7 +327,8 @@ mod tests {
         assert_eq!(twice.instrumented, 2 * once.instrumented);
     }
 
-    /// A constructor that a subclass calls keeps its probes, because the subclass cannot see that it throws.
+    /// A constructor that a subclass calls keeps its probes, because the subclass cannot see an exception of this
+    /// constructor.
     #[test]
     fn constructors_that_others_call_keep_their_probes() {
         const OBJECT: &[u8] = b"java/lang/Object";
@@ -371,7 +372,8 @@ mod tests {
         assert_eq!(hook.levels.lowered().len(), 1);
     }
 
-    /// Each loader has a class of another name with another superclass. After many are unloaded, the classes share ids.
+    /// Each loader has a class whose name and superclass no other class has. After many of these classes are unloaded,
+    /// further classes share ids.
     #[test]
     fn generated_classes_leave_no_names_of_constructors() {
         const OBJECT: &[u8] = b"java/lang/Object";

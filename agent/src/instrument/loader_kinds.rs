@@ -11,8 +11,8 @@ use loadhook_text::count;
 
 use super::numbered_names::without_numbers;
 
-/// When the loaders of this number of kinds of one pattern have all been collected, further loaders of the pattern
-/// share one kind.
+/// Kinds whose names differ only in numbers have one pattern. When all loaders of this many kinds with one pattern have
+/// been collected, further loaders with this pattern share one kind.
 pub(crate) const MOST_GONE: u32 = 256;
 
 /// The maximum number of kinds. After that, loaders of new kinds share one more kind, whatever their names are.

@@ -66,7 +66,8 @@ const JDK_PACKAGES: [&[u8]; 8] = [
 ];
 
 impl Origin {
-    /// Judges the origin of a class by the class's internal name only.
+    /// Returns an origin that is judged by the internal name of a class only. The loader of such an origin is always the
+    /// boot loader.
     pub(crate) fn by_name(name: &[u8]) -> Self {
         Origin {
             loader: BOOT,
@@ -83,7 +84,7 @@ pub(crate) struct Loaders {
     name: OnceLock<Field>,
     /// `ClassLoader.parent`. The field is read for the same reason as `name`.
     parent: OnceLock<Field>,
-    /// `DelegatingClassLoader`, up to JDK 21.
+    /// The class `DelegatingClassLoader`, which JDKs up to 21 have.
     delegating: OnceLock<Global>,
     /// `Module.name`. The field is read, because a call of `getName()` would be counted as a call of the program if
     /// that method is instrumented.
@@ -142,7 +143,7 @@ impl Loaders {
                 jni.global(jni.call_object(getter, &[])?)
             });
             if let Some(Ok(loader)) = found {
-                // This succeeds, because it is done only once, at `VMInit`.
+                // This succeeds, because `find` is called only once.
                 let _ = place.set(loader);
             }
         }

@@ -25,7 +25,7 @@ pub(crate) fn lower(
     goes_on: impl Fn() -> bool,
 ) {
     let levels = &instrumentation.hook.levels;
-    // With probes that only count, there are no exits, so constructors need no special treatment.
+    // If probes only count, there are no exit probes, so constructors need no special treatment.
     let has_exits = instrumentation.hook.options().timing != Some(Timing::Sampled);
     let mut by_class: HashMap<Arc<str>, Vec<u32>> = HashMap::new();
     let mut is_any_folded = false;

@@ -2,8 +2,8 @@
 //!
 //! Probes of an earlier agent may still run: in calls that were under way when the agent left, in hidden classes, and
 //! in classes that the JVM refused to change back. So an id must never be given to another method. A class gets the
-//! same ids from each agent, because the tracker has arrays with an element for each id. They should stay short,
-//! however often an agent attaches and leaves.
+//! same ids from each agent, because the tracker has arrays with an element for each id. These arrays should stay
+//! short, however often an agent attaches and leaves.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -14,7 +14,8 @@ const DONE_AFTER: u32 = 2;
 /// Shows when the line numbers of methods must be read again.
 pub(crate) struct Redefinitions {
     began: Instant,
-    /// The time of the last redefinition that the hook has seen; 0 before the first one.
+    /// The time of the last redefinition that the hook has seen, as [`now`](Redefinitions::now) returns it; 0 before
+    /// the first redefinition.
     last: AtomicU32,
     version: AtomicU32,
     /// True if the hook has been enabled since the start of the program, so that it sees every redefinition.
@@ -57,7 +58,7 @@ impl Redefinitions {
         self.version_at(self.now())
     }
 
-    /// Returns the seconds since the beginning plus [`DONE_AFTER`].
+    /// Returns the seconds since `began`, plus [`DONE_AFTER`].
     fn now(&self) -> u32 {
         let seconds = u32::try_from(self.began.elapsed().as_secs()).unwrap_or(u32::MAX);
         seconds.saturating_add(DONE_AFTER)

@@ -269,7 +269,7 @@ impl Registry {
         self.lock().copies.forget(loader);
     }
 
-    /// Notes for the profile about folded classes and classes that are not instrumented.
+    /// Returns notes for the profile about folded classes and classes that are not instrumented.
     pub(crate) fn notes(&self) -> Vec<String> {
         self.lock().copies.notes()
     }

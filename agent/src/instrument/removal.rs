@@ -13,10 +13,10 @@ use super::registry::ClassSymbols;
 use crate::jvm::jni::Jni;
 use crate::jvm::reference::Local;
 
-/// After this number of looks in a row that find no class, the search ends.
+/// After this number of looks at the loaded classes in a row that find no class with probes, the search ends.
 const EMPTY_LOOKS: u32 = 3;
 
-/// Maximum number of looks.
+/// Maximum number of looks at the loaded classes.
 const MOST_LOOKS: u32 = 10;
 
 /// Removes the probes from all classes. Returns the number of classes that still have probes, because the JVM refused

@@ -1,4 +1,4 @@
-//! Counts instrumented methods, and the methods that are not instrumented with the reason for each.
+//! Counts the methods that are instrumented and, by reason, the methods that are not instrumented.
 
 use std::collections::BTreeMap;
 

@@ -16,7 +16,7 @@ use crate::options::Options;
 /// The choice of the methods that get probes.
 pub(crate) struct Watch {
     pub(crate) filter: Filter,
-    /// Selects the traced methods.
+    /// The choice of traced methods.
     pub(crate) traced: Traced,
     /// The traced methods that were found so far. All choices during one trace share them, because a class is not
     /// instrumented again if a new choice selects the same methods of it.

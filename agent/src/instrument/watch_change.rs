@@ -15,8 +15,8 @@ use super::watch::Watch;
 use crate::jvm::jni::Jni;
 use crate::jvm::reference::Local;
 
-/// The second look finds classes that the hook instrumented by the old choice, and that the JVM did not list at the
-/// first look.
+/// Limits of the looks at the loaded classes. The second look finds classes that the hook instrumented by the old
+/// choice, and that the JVM did not list at the first look.
 const LOOKS: Looks = Looks { most: 2, empty: 2 };
 
 /// Replaces the filters of watched and of traced methods. Retransforms the loaded classes for which the old and the new

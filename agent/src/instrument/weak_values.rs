@@ -1,4 +1,5 @@
-//! A table with a value for each of some objects of the program. The value is dropped after its object was collected.
+//! A table of objects of the program, with a value for each object. The value is dropped after its object was
+//! collected.
 //!
 //! An object is found by its identity hash. A weak reference, which does not keep the object alive, distinguishes the
 //! object from other objects with the same hash. No lock is held during a call of the JVM, because the calling thread
@@ -158,7 +159,7 @@ impl<T: Copy> WeakValues<T> {
             let Some((first, others)) = same_hash.and_then(|all| all.split_first()) else {
                 return (None, table.added);
             };
-            // Usually there are no others, and then the copy needs no memory.
+            // Usually no other entry has this hash, and then the copy needs no memory.
             let (first, others) = (*first, others.to_vec());
             let reader = Reader::new(self, &mut table, false);
             (first, others, table.added, reader)

@@ -80,8 +80,8 @@ pub unsafe extern "system" fn Agent_OnLoad(
     }
 }
 
-/// Handles a request to attach to the running JVM. By its options, the request dumps the heap, begins to profile, or
-/// makes the agent at work leave. A heap dump does not affect an agent at work.
+/// Handles a request to attach to the running JVM. The options choose what is done: the heap is dumped, a new agent
+/// begins to profile, or the agent that is at work leaves. A heap dump does not affect an agent that is at work.
 ///
 /// # Safety
 /// Called by the JVM, as the JVM TI specification says.
@@ -126,7 +126,7 @@ pub unsafe extern "system" fn Agent_OnAttach(
             Err(refusal) => refusal as Int,
         }
     }));
-    // After a panic, which the panic hook has logged.
+    // An error here is a panic, which the panic hook has logged.
     done.unwrap_or(Refusal::Failed as Int)
 }
 
@@ -151,7 +151,7 @@ fn make_attached(
         return Err(LoadError::Watched);
     }
     let jvmti = awaited(environment).ok_or(LoadError::NoJvmti)?;
-    // The agent is made last, because after a later error its sampler would have to be removed again.
+    // The agent is made last. If a step after that failed, the agent's sampler would have to be removed again.
     let connected = connect(jvmti, &[event::VM_DEATH]).map_err(LoadError::NoEvents);
     let made = connected.and_then(|()| {
         let agent = load::attached(jvmti, settings)?;

@@ -89,8 +89,8 @@ const UNSAFE: Native = Native {
     ours: define_anonymous_class_0 as *const c_void,
 };
 
-/// `HIDDEN_CLASS` of `MethodHandleNatives.Constants`. Without this flag the native method defines an ordinary class, for
-/// which the JVM posts `ClassFileLoadHook`.
+/// `HIDDEN_CLASS` of `MethodHandleNatives.Constants`. Without this flag the native method defines an ordinary class,
+/// and the JVM posts `ClassFileLoadHook` for this class.
 const HIDDEN: Int = 2;
 
 static CLASS_LOADER_ORIGINAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -170,8 +170,8 @@ pub(crate) fn bind(jni: Jni<'_>, definer: Definer) -> Result<(), JniError> {
     bound.unwrap_or(Err(JniError::Refused))
 }
 
-/// Instruments the class in a `byte[]`. Returns a new array and its length, or `None` if the original function is to
-/// get the array that the program passed.
+/// Instruments the class in a `byte[]`. Returns a new array and the length of the class in this array, or `None` if the
+/// original function is to get the array that the program passed.
 ///
 /// # Safety
 /// `env` must be the `JNIEnv` of this thread, and `array` null or a `byte[]`.

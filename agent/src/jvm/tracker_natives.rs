@@ -45,7 +45,8 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_threadSwitches(
     if failed {
         return -1;
     }
-    // The tracker compares numbers for equality and by short differences, so an overflow does no harm.
+    // An overflow does no harm, because the tracker only checks whether numbers are equal, and subtracts numbers that
+    // are close to each other.
     let waits = usage.ru_nvcsw & 0x7FFF_FFFF;
     waits << 32 | usage.ru_nivcsw & 0xFFFF_FFFF
 }
@@ -77,8 +78,8 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_tickAddress(
     ticker::address(now)
 }
 
-/// Makes the calling thread, which waits for the tracker's lock, sleep for a moment. After 100 waits, it sleeps for
-/// longer.
+/// Lets the calling thread wait for a moment, before it tries again to take the tracker's lock. `before` is the number
+/// of earlier waits. In the first 100 waits, the thread only yields its processor; then it sleeps for a millisecond.
 ///
 /// # Safety
 /// Called by the JVM for `java.lang.$Loadhook.nap(int)`.
@@ -188,7 +189,7 @@ unsafe fn on_file(env: *mut c_void, file: Object, body: impl FnOnce(&'static Age
     }
 }
 
-/// Binds the native method that defines hidden classes again. The caller must be Java code of the boot loader.
+/// Binds again the native method that defines hidden classes. The caller must be Java code of the boot loader.
 ///
 /// # Safety
 /// Called by the JVM for `java.lang.$Loadhook.bindDefiner()`.

@@ -76,7 +76,7 @@ impl Calls {
         Ok(tracker)
     }
 
-    /// The tracker, if calls are recorded.
+    /// Returns the tracker; `None` if calls are not recorded.
     pub(super) fn tracker(&self) -> Option<&'static TrackerClient> {
         self.current.get().and(self.defined.get().copied())
     }

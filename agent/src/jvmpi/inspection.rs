@@ -54,7 +54,7 @@ pub(crate) fn state(recorder: &Recorder) -> State {
     state
 }
 
-/// Returns a place as `thread: outer:line > inner:line`; empty if it is not shown.
+/// Returns a site as `thread: outer:line > inner:line`; empty if the site is not shown.
 fn place(tables: &Tables, site: SiteId) -> String {
     let Some((thread, innermost)) = tables.sites.place(site) else {
         return String::new();

@@ -66,7 +66,7 @@ pub(crate) struct Profiler {
     calls: Calls,
     recorder: Option<Recorder>,
     start_time: StartTime,
-    /// The program and the JVM. Asked for before methods have probes.
+    /// The command of the program, and the name and version of the JVM. Read before methods have probes.
     described: OnceLock<[String; 2]>,
     has_ended: AtomicBool,
 }
@@ -153,7 +153,7 @@ impl Profiler {
             let _ = self.described.set([command, format!("{name} {version}")]);
             if self.calls.hook.options().rewrites() {
                 match self.calls.begin(jni, &vm_info) {
-                    // A VM that can shows the classes that are loaded already, too.
+                    // A VM that supports it also calls the hook for the classes that are loaded already.
                     Ok(()) if self.jvmpi.enable(event::CLASS_LOAD_HOOK) => {}
                     Ok(()) => diagnostics::once(
                         "the JVM offers no class-load hook; nothing is instrumented",
@@ -161,7 +161,7 @@ impl Profiler {
                     Err(error) => diagnostics::once(&error.to_string()),
                 }
             } else {
-                // A JVM of those years does not load the tracker's classes. It then keeps no reserve.
+                // A JVM of JDK 1.2 to 5 does not load the tracker's classes. Then no reserve is kept.
                 let _ = self.calls.keep_reserve(jni);
             }
         }

@@ -77,7 +77,7 @@ impl Recorder {
     }
 
     /// Sets whether new objects count as allocated by the program. Objects that the VM reports before it is initialised
-    /// do not.
+    /// do not count.
     pub(super) fn count(&self, counts: bool) {
         self.is_counting.store(counts, Ordering::Relaxed);
     }

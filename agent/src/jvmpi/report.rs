@@ -61,8 +61,8 @@ fn frames(tables: &Tables, profile: &mut Profile) -> Vec<Frame> {
     frames
 }
 
-/// Returns the index of the thread with this name in the profile. Adds the thread if the profile does not have it yet,
-/// from its call tree. Threads of one name are shown as one thread.
+/// Returns the index of the thread with this name in the profile. The profile may already have the thread with its call
+/// tree; otherwise adds the thread. Threads of one name are shown as one thread.
 fn thread_number(profile: &mut Profile, name: &Arc<str>) -> u32 {
     let is_it = |thread: &ThreadTree| thread.name == *name && thread.kind != ThreadKind::Virtual;
     match profile.threads.iter().position(is_it) {
@@ -97,7 +97,7 @@ fn notes(tables: &Tables, lost: u64) -> Vec<String> {
     let doubtful = lost + tables.contradictions;
     if doubtful > 0 {
         notes.push(format!(
-            "objects shown as alive may be gone: {} events of collections were lost or contradict earlier ones",
+            "objects shown as alive may be gone: {} events of collections were lost or contradict earlier events",
             count(doubtful)
         ));
     }

@@ -25,9 +25,10 @@ pub(super) struct Sites {
     names: Numbers<Arc<str>>,
     /// The frames. Their methods are indexes of [`Classes`](super::classes::Classes).
     frames: Numbers<Frame>,
-    /// The sites: the number of a thread's name, and the innermost frame. The index is the number of the site minus 1.
+    /// The sites. A pair has the number of the thread's name, and the innermost frame. The index of a site is its
+    /// number minus 1.
     sites: Numbers<(u32, Option<u32>)>,
-    /// Number of objects for whose site, or for some of whose frames, there was no room.
+    /// Number of objects for which there was no room: either for the site, or for a frame of the stack.
     pub(super) without_room: u64,
 }
 
@@ -88,7 +89,7 @@ impl Sites {
         site.map_or(NOT_SHOWN, |number| SiteId(number + 1))
     }
 
-    /// Returns the name of a site's thread, and its innermost frame; `None` for [`NOT_SHOWN`].
+    /// Returns the name of a site's thread, and the innermost frame of the site; `None` for [`NOT_SHOWN`].
     pub(super) fn place(&self, site: SiteId) -> Option<(&Arc<str>, Option<u32>)> {
         let (name, frame) = self.sites.all().get(site.0.checked_sub(1)? as usize)?;
         Some((self.names.all().get(*name as usize)?, *frame))

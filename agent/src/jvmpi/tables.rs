@@ -64,7 +64,7 @@ impl Tables {
         }
     }
 
-    /// Returns whether an id names an object.
+    /// Returns whether an id is the id of a live object.
     pub(super) fn knows(&self, object: ObjectId) -> bool {
         self.heap.group(object).is_some()
     }
@@ -107,7 +107,7 @@ impl Tables {
     }
 
     /// Notes an object, unless it is known already. A requested object is a class object. It is followed even if there
-    /// are too many objects, because its class is found by it.
+    /// are too many objects, because its id leads to the class that it represents.
     pub(super) fn object(&mut self, object: &AllocatedObject, site: SiteId, is_requested: bool) {
         let class = object.class.and_then(|class| self.class(class));
         let kind = (class, object.kind);

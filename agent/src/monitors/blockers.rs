@@ -74,7 +74,7 @@ impl Blockers {
         jni.object_field(blocker, self.owner).unwrap_or(Local::NULL)
     }
 
-    /// Deletes the global reference to the class.
+    /// Deletes the global reference to `AbstractOwnableSynchronizer`.
     pub(super) fn release(&self, jni: Jni<'_>) {
         jni.delete_global(self.synchronizers);
     }

@@ -14,8 +14,8 @@ use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::reference::Local;
 use crate::jvm::sys::{Int, thread_state};
 
-/// Reads the platform threads and their monitors. Adds their methods and threads to the profile if the profile does not
-/// have them. The dump is empty if the JVM does not list its threads.
+/// Reads the platform threads and their monitors. Adds the threads and the methods on their stacks to the profile if
+/// the profile does not have them. The dump is empty if the JVM does not list its threads.
 pub(super) fn dump(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,
@@ -37,7 +37,7 @@ pub(super) fn dump(
             let frames = jvmti.stack_trace_of(thread, depth);
             names.keep(instrumentation, jni, &frames);
             threads.push((id, frames, status(jvmti.thread_state(thread))));
-            // A thread may have ended meanwhile. It has no monitors.
+            // A thread that has ended meanwhile has no monitors.
             let contended = jvmti.contended_monitor(jni, thread).ok();
             let owned = jvmti.owned_monitors(jni, thread).unwrap_or_default();
             for object in contended.into_iter().chain(owned) {
@@ -67,8 +67,8 @@ pub(super) fn dump(
 }
 
 /// Removes from `first` the waiting threads of circles that were not real. The monitors are read one after the other
-/// while the threads run, so a circle can appear that never existed. A real deadlock is also in `again`, a second
-/// reading of the same monitors. So a thread in a circle is removed if it does not wait in `again`.
+/// while the threads run, so `first` can show a circle that never existed. A real deadlock is also in `again`, a second
+/// reading of the same monitors. So a thread in a circle is removed unless it waits for the same owner in `again`.
 fn confirm_circles(first: &mut [MonitorState], again: &[MonitorState]) {
     let edges = |monitors: &[MonitorState]| -> BTreeSet<(u32, u32)> {
         let of = |monitor: &MonitorState| {

@@ -22,26 +22,26 @@ use crate::tracker::is_trackers;
 /// The package of locks, whose methods call `LockSupport` for the program.
 const LOCKS: &str = "java.util.concurrent.locks.";
 
-/// Maximum number of frames whose names are kept, and also of threads. It is needed because a program may load classes
-/// and start threads for ever.
+/// Maximum number of frames whose names are kept. From this number of threads on, the names of threads that end are
+/// forgotten. A limit is needed because a program may load classes and start threads for ever.
 const MOST_NAMES: usize = 200_000;
 
-/// A thread.
+/// The identity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Who {
     pub(super) id: u64,
     pub(super) is_virtual: bool,
 }
 
-/// A platform thread that was seen.
+/// A platform thread whose name was read.
 #[derive(Clone)]
 struct Seen {
     name: String,
     has_ended: bool,
 }
 
-/// Names of methods and threads that were seen. A name is read from the JVM at once, because later the class may be
-/// unloaded or the thread may have ended.
+/// Names of threads that wait or own monitors, and of the methods on their stacks. A name is read from the JVM at once,
+/// because later the class may be unloaded or the thread may have ended.
 #[derive(Default)]
 pub(super) struct Names {
     /// Set before the events of monitors are enabled.
@@ -80,14 +80,14 @@ impl Names {
         Some(Who { id, is_virtual })
     }
 
-    /// Forgets a thread that has ended. Returns the thread's id and name if the thread was seen.
+    /// Forgets a thread that has ended. Returns the thread's id and name if the name was kept.
     pub(super) fn forget(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<(u64, String)> {
         let id = self.fields.get()?.id(jni, thread)?;
         Some((id, lock(&self.threads).remove(&id)?.name))
     }
 
     /// Notes the end of a thread, and forgets the thread's name if there are too many names. Returns the thread's id if
-    /// the thread was seen.
+    /// the name was kept.
     pub(super) fn thread_ends(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<u64> {
         let id = self.fields.get()?.id(jni, thread)?;
         let mut threads = lock(&self.threads);
@@ -121,9 +121,8 @@ impl Names {
         )
     }
 
-    /// Returns the frames of a thread that parks, without the innermost frames of our probes and of the package of
-    /// locks. These frames are the same for all locks, and in a trace of only a few frames they would hide the
-    /// program's methods.
+    /// Returns a stack without its innermost frames in our probes and in the package of locks. The frames left out are
+    /// the same for all locks. In a trace of only a few frames they would hide the program's methods.
     pub(super) fn outside_of_locks<'s>(&self, frames: &'s [StackFrame]) -> &'s [StackFrame] {
         let names = read(&self.frames);
         let is_inside = |frame: &StackFrame| {
@@ -137,7 +136,7 @@ impl Names {
         frames.get(inside..).unwrap_or_default()
     }
 
-    /// Returns the loaders of all methods.
+    /// Returns the class loaders of all methods whose names are kept.
     pub(super) fn loaders(&self) -> BTreeSet<Loader> {
         let names = read(&self.frames);
         let frames = names.values().flatten();
@@ -148,7 +147,8 @@ impl Names {
         frames.map(loader).collect()
     }
 
-    /// Converts frames to places in methods of a profile. `loaders` are the names of the loaders.
+    /// Returns the method of each frame, by its number in the profile, and the frame's line. Frames without a name are
+    /// left out. `loaders` has the names of class loaders by number.
     pub(super) fn places(
         &self,
         frames: &[StackFrame],
@@ -184,7 +184,7 @@ impl Names {
         Some(without_numbers(&fields.name(jni, thread)).into())
     }
 
-    /// Returns the index of a thread in a profile.
+    /// Returns the index of a thread in a profile. Adds the thread if the profile does not have it.
     pub(super) fn index(&self, who: Who, profile: &mut Profile) -> u32 {
         if who.is_virtual {
             let name = VIRTUAL_THREADS.into();

@@ -9,7 +9,7 @@ use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
 use crate::jvm::reference::Local;
 
-/// Requests for holders may always take this much time in all.
+/// The total time that requests for holders may take, even right after the start.
 const FREE: Duration = Duration::from_millis(100);
 
 /// In addition to [`FREE`], requests may take one part in `SHARE` of the elapsed time.
@@ -18,9 +18,9 @@ const SHARE: u32 = 100;
 /// Maximum number of frames of a holder's stack.
 const DEPTH: usize = 32;
 
-/// Requests from the JVM which thread holds a monitor, and the stack of this thread. A request for a monitor stops all
-/// threads at a safepoint, and a request for a stack stops its thread. So with many contentions, holders are requested
-/// for only some of them, so that this takes a hundredth of the time.
+/// Asks the JVM which thread holds a monitor, and for the stack of this thread. A request for the holder stops all
+/// threads at a safepoint, and a request for the stack stops the holder. So if there are many contentions, only some of
+/// their holders are requested, and the requests take a hundredth of the time.
 pub(super) struct Holders {
     began: Instant,
     /// Nanoseconds that requests have taken so far.
@@ -53,8 +53,8 @@ impl Holders {
         let holder = owner().filter(|owner| !owner.is_null()).and_then(|owner| {
             let thread = names.holder(jni, owner)?;
             // If a virtual thread is just being mounted or unmounted, a request for its stack waits until this is done.
-            // That may need a monitor which the calling thread holds, for example inside the owner's `interrupt()`.
-            // Then both threads would wait for ever.
+            // To be mounted, the virtual thread may need a monitor which the calling thread holds, for example inside
+            // the owner's `interrupt()`. Then both threads would wait for ever.
             let frames = if names.is_virtual(jni, owner) {
                 Vec::new()
             } else {

@@ -1,5 +1,5 @@
-//! Inserts probes into `java.util.concurrent.locks.LockSupport`. All locks of `java.util.concurrent` park threads by
-//! this class, including virtual threads. JVM TI has no events for parking.
+//! Inserts probes into `java.util.concurrent.locks.LockSupport`. All locks of `java.util.concurrent` call this class to
+//! park a thread, platform or virtual. JVM TI has no events for parking.
 //!
 //! Two other ways were considered:
 //!

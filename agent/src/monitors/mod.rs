@@ -1,7 +1,7 @@
 //! Records waits of threads for each other: the number and time of waits by stack and class (`recording.rs`,
-//! `sums.rs`). Waits are seen by the JVM's events of monitors and by probes in `LockSupport` (`lock_support.rs`,
-//! `blockers.rs`). `holders.rs` finds the threads that hold a monitor or lock, and `dump.rs` reads the owners and
-//! waiting threads of monitors at a moment. `report.rs` adds all this to HPROF's tables and to profiles.
+//! `sums.rs`). The JVM's monitor events and probes in `LockSupport` (`lock_support.rs`, `blockers.rs`) report the
+//! waits. `holders.rs` finds the threads that hold a monitor or lock, and `dump.rs` reads the owners and waiting
+//! threads of monitors at a moment. `report.rs` adds waits and owners to HPROF's tables and to profiles.
 
 mod blockers;
 mod dump;

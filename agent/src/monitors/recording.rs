@@ -25,7 +25,8 @@ const MOST_EVENTS: usize = 10_000;
 /// Maximum number of waits under way that are kept.
 const MOST_UNDER_WAY: usize = 1 << 20;
 
-/// Number of frames that are read in addition to the depth, for the frames between the program and `LockSupport`.
+/// Number of frames that are read in addition to [`Monitors::depth`], because there are frames between the program and
+/// `LockSupport`.
 const LOCK_FRAMES: usize = 12;
 
 /// Maximum number of frames of a stack in a profile.
@@ -124,7 +125,7 @@ impl Monitors {
         }
     }
 
-    /// Returns the option by which the user has asked for waits.
+    /// Returns the option by which the user has asked for the recording of waits.
     pub(crate) fn option(&self) -> &'static str {
         match self.purpose {
             Purpose::Hprof { .. } => "monitor=y",
@@ -152,24 +153,25 @@ impl Monitors {
         !self.probes_parks() || lock_support::change(jvmti, jni, keeps_hook)
     }
 
-    /// Removes the probes when the agent leaves. The hook must not insert them again.
+    /// Removes the probes when the agent leaves. Called when callbacks can no longer use the agent, because otherwise
+    /// the hook would insert the probes again.
     pub(crate) fn leave(&self, jvmti: Jvmti, jni: Jni<'_>) {
         self.change_parks(jvmti, jni, false);
     }
 
-    /// Deletes the references to objects.
+    /// Deletes the JNI references that this record holds.
     pub(crate) fn release(&self, jni: Jni<'_>) {
         if let Some(blockers) = self.blockers.get() {
             blockers.release(jni);
         }
     }
 
-    /// Returns whether `LockSupport` should have probes, outside of pauses.
+    /// Returns whether `LockSupport` is to have probes while the agent is not paused.
     pub(crate) fn probes_parks(&self) -> bool {
         self.blockers.get().is_some()
     }
 
-    /// Handles `MonitorContendedEnter`: a thread begins to wait.
+    /// Handles `MonitorContendedEnter`: a thread begins to wait for a monitor.
     pub(crate) fn enter(
         &self,
         instrumentation: &Instrumentation,
@@ -195,7 +197,7 @@ impl Monitors {
         self.wait_begins(who, Means::Enter, at, place);
     }
 
-    /// Handles `MonitorContendedEntered`: a thread has waited.
+    /// Handles `MonitorContendedEntered`: a thread has waited for a monitor, and has it now.
     pub(crate) fn entered(&self, jni: Jni<'_>, thread: Local<'_>) {
         self.wait_ends(jni, thread, Means::Enter);
     }

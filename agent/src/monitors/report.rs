@@ -25,7 +25,8 @@ pub(crate) struct LockSnapshot<'m> {
 }
 
 impl Monitors {
-    /// Makes HPROF's tables of waits. Adds their methods and threads to the profile if the profile does not have them.
+    /// Makes HPROF's tables of waits. Adds the threads that waited, and the methods on their stacks, to the profile if
+    /// the profile does not have them.
     pub(crate) fn tables(
         &self,
         instrumentation: &Instrumentation,
@@ -41,7 +42,7 @@ impl Monitors {
         };
         if sums.lost() > 0 {
             diagnostics::line(&format!(
-                "monitor=y: {} waits are missing in MONITOR TIME and PARK TIME, because there were too many places; give a smaller depth= or thread=n",
+                "monitor=y: {} waits are missing in MONITOR TIME and PARK TIME, because threads waited at too many different places; give a smaller depth= or thread=n",
                 count(sums.lost())
             ));
         }
@@ -79,7 +80,7 @@ impl Monitors {
         }
     }
 
-    /// Returns the recorded waits as a part of a profile, or `None` if the options ask for HPROF's tables.
+    /// Returns a copy of the recorded waits for a profile, or `None` if the options ask for HPROF's tables.
     pub(crate) fn snapshot(&self) -> Option<LockSnapshot<'_>> {
         (self.purpose == Purpose::Profile).then(|| LockSnapshot {
             sums: lock(&self.state).sums.clone(),
@@ -89,12 +90,12 @@ impl Monitors {
 }
 
 impl LockSnapshot<'_> {
-    /// Returns the loaders of the methods.
+    /// Returns the class loaders of the methods on the recorded stacks.
     pub(crate) fn loaders(&self) -> BTreeSet<Loader> {
         self.names.loaders()
     }
 
-    /// Adds the waits to a profile. `loaders` are the names of the loaders in the profile.
+    /// Adds the waits to a profile. `loaders` has the names of class loaders by number.
     pub(crate) fn add_to(&self, loaders: &HashMap<u32, String>, profile: &mut Profile) {
         let mut methods = ProfileMethods::of(profile);
         let mut locks = LocksBuilder::default();
@@ -138,7 +139,7 @@ impl LockSnapshot<'_> {
         notes.extend(self.names.note().map(str::to_owned));
         if self.sums.lost() > 0 {
             notes.push(format!(
-                "{} waits for locks are left out, because there was no room for their places",
+                "{} waits for locks are left out, because threads waited at too many different places",
                 count(self.sums.lost())
             ));
         }

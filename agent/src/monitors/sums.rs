@@ -12,7 +12,8 @@ use crate::frames::numbers::Numbers;
 use crate::jvm::jvmti_stacks::StackFrame;
 use crate::threads::groups::Groups;
 
-/// Maximum number of sums that are kept, and also of places. Waits that would need a further sum are only counted.
+/// Maximum number of sums that are kept, and maximum number of places. Waits that would need a further sum are only
+/// counted.
 const MOST_SUMS: usize = 100_000;
 
 /// Maximum number of frames of all places together. Each frame takes 16 bytes.
@@ -23,7 +24,7 @@ const MOST_FRAMES: usize = 4_000_000;
 pub(super) struct Place {
     pub(super) kind: WaitKind,
     pub(super) class: Arc<str>,
-    /// The stack of the thread, innermost first.
+    /// The stack of the waiting thread, innermost frame first.
     pub(super) frames: Arc<[StackFrame]>,
     /// The thread that holds the monitor or lock, if it was requested and found.
     pub(super) holder: Option<Holder>,
@@ -34,11 +35,11 @@ pub(super) struct Place {
 pub(super) struct Holder {
     /// The name of the thread, in which `#` stands for numbers.
     pub(super) thread: Arc<str>,
-    /// The stack of the thread, innermost first.
+    /// The stack of the thread, innermost frame first.
     pub(super) frames: Arc<[StackFrame]>,
 }
 
-/// The threads whose waits are summed.
+/// The threads whose waits are summed up together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Waiters {
     /// All threads.
@@ -66,7 +67,7 @@ pub(super) struct Sums {
     places: Numbers<Place>,
     /// Number of frames of all places.
     frames: usize,
-    /// For each group of waiters, the sums by the number of the place.
+    /// The sums, by the threads that waited and by the number of the place.
     waiters: HashMap<Waiters, HashMap<u32, Sum>>,
     /// Number of sums.
     len: usize,
@@ -79,8 +80,8 @@ pub(super) struct Sums {
 
 impl Sums {
     /// Returns the number of a place; `None` if there is no room for the place. When half of the room is used, a new
-    /// place is kept without its holder. Nearly every holder makes a different place, and the other half is needed to
-    /// count all further waits.
+    /// place is kept without its holder. Nearly every holder makes a different place, and the other half of the room is
+    /// needed to count all further waits.
     pub(super) fn place(&mut self, mut place: Place) -> Option<u32> {
         let known = self.places.all().len();
         let is_half_full = known >= MOST_SUMS / 2 || self.frames >= MOST_FRAMES / 2;
@@ -112,8 +113,8 @@ impl Sums {
         self.add_sum(waiters, place, sum);
     }
 
-    /// Returns the number of the place to which a wait is added. This is the same place without its holder if a new sum
-    /// would be needed, and half of the room for sums is used.
+    /// Returns the number of the place to which a wait at the place `number` is added. If half of the room for sums is
+    /// used, and the wait would need a new sum, this is a copy of the place without its holder.
     fn place_of_sum(&mut self, waiters: &Waiters, number: u32) -> Option<u32> {
         let place = &self.places.all()[number as usize];
         let sums = self.waiters.get(waiters);
@@ -217,8 +218,8 @@ mod tests {
         assert_eq!(twice.map(|(_, _, sum)| sum.count), Some(2));
     }
 
-    /// Adds a place of the same class as all other calls, with a holder whose stack has `frames` frames. Returns its
-    /// number.
+    /// Adds a place with a holder whose stack has `frames` frames. Everything but the holder is the same in all calls.
+    /// Returns the number of the place.
     fn held(sums: &mut Sums, holder: usize, frames: usize) -> Option<u32> {
         let frame = StackFrame::of(&FrameInfo {
             method: null_mut(),
@@ -235,7 +236,7 @@ mod tests {
         })
     }
 
-    /// Waits that are counted, and places of other classes that still have room.
+    /// Checks that all `waits` were counted, and that there is still room for places of other classes.
     fn assert_nothing_is_lost(mut sums: Sums, waits: u64) {
         for number in 0..1_000 {
             let place = place(&mut sums, &number.to_string());

@@ -22,8 +22,8 @@ pub(crate) fn start(agent: &'static Agent, connection: &'static Connection, jni:
         match opened {
             Ok(commands) => serve(agent, connection, jni, &commands),
             Err(error) => diagnostics::line(&format!(
-                "net={address}: {error}; the program runs, and nothing is written; begin with \
-                 `loadhook hprof listen PORT -o FILE` there",
+                "net={address}: {error}; the program runs, and nothing is written; start \
+                 `loadhook hprof listen PORT -o FILE` at that address before the program",
                 address = connection.address
             )),
         }
@@ -118,7 +118,7 @@ fn execute(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>,
 fn collect(agent: &Agent) {
     if let Err(error) = agent.jvmti.collect_garbage() {
         diagnostics::once(&format!(
-            "net=: the garbage collection that a command asked for failed ({error})"
+            "net=: a command asked for a garbage collection, which failed ({error})"
         ));
     }
 }

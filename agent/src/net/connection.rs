@@ -17,7 +17,7 @@ use crate::locks::{lock, wait};
 /// The longest time for connecting, and for sending an answer, if the answer is small.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A larger answer may take one second more than [`PATIENCE`] for each of this number of bytes.
+/// A larger answer may take longer than [`PATIENCE`]: one second more for every [`LEAST_RATE`] bytes.
 const LEAST_RATE: u64 = 1 << 20;
 
 /// Longest wait in a single system call.
@@ -29,7 +29,7 @@ const CHUNK: usize = 64 << 10;
 /// The reason why an answer was not sent.
 #[derive(Debug, Error)]
 pub(crate) enum NotSent {
-    /// There is no connection any more. That it failed or was closed was already reported.
+    /// There is no connection any more. Its failure or end was already reported.
     #[error("there is no connection")]
     Closed,
     /// There is no connection yet.

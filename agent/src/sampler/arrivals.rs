@@ -41,7 +41,7 @@ pub(super) struct Arrival {
     pub(super) name: String,
     /// The thread's id in the operating system; `None` if it is not known.
     pub(super) tid: Option<u32>,
-    /// The thread's time in the run queue at `at`; `None` if it is not known.
+    /// The time that the thread has spent in the run queue until `at`; `None` if it is not known.
     pub(super) delay_ns: Option<u64>,
     /// The thread as the asynchronous engine knows it; `None` if the engine does not sample it.
     pub(super) sampled: Option<SampledThread>,
@@ -88,8 +88,8 @@ pub(super) enum ThreadEvent {
 #[derive(Default)]
 pub(super) struct Arrivals {
     events: Mutex<Vec<ThreadEvent>>,
-    /// The live threads that were noted, by their Java ids. They are needed because a thread that starts while `VMInit`
-    /// lists all threads is noted twice: from the list, and by its event.
+    /// Serial numbers of the live threads that were noted, by the threads' Java ids. They keep a thread that starts
+    /// while `VMInit` lists all threads from being noted twice: from the list, and by the event of its start.
     known: Mutex<HashMap<u64, Serial>>,
     /// True if no thread reads the events any more.
     is_closed: AtomicBool,
@@ -191,8 +191,8 @@ impl Arrivals {
         }
     }
 
-    /// Returns the serial number of the calling thread, which is about to end. A thread that started before `VMInit`
-    /// has not noted its number itself, so its number is found by its Java id.
+    /// Returns the serial number of the calling thread, which is about to end. `own` is the number that the thread has
+    /// noted at its start. A thread that started before `VMInit` has noted none, so its number is found by its Java id.
     fn serial_of_ended(&self, own: Option<Serial>, id: Option<u64>) -> Option<Serial> {
         let listed = id.and_then(|id| lock(&self.known).remove(&id));
         listed.or(own)

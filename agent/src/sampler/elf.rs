@@ -24,7 +24,7 @@ struct Function {
     start: u64,
     /// The size in bytes; 0 if it is not known.
     size: u64,
-    /// The offset of the name in the names of all functions.
+    /// The offset of the name in [`Functions::names`].
     name: usize,
 }
 
@@ -41,7 +41,8 @@ struct Segment {
 pub(super) struct Functions {
     /// The functions, in the order of their addresses.
     all: Vec<Function>,
-    /// The name tables of the file. A name is decoded when it is asked for: few of a library's thousands are.
+    /// The name tables of the file, one after the other. A name is decoded only when it is needed, because a library
+    /// has thousands of names, and few of them are needed.
     names: Vec<u8>,
     segments: Vec<Segment>,
 }
@@ -110,7 +111,7 @@ impl Functions {
             }
         }
         let names = &functions.names;
-        // If several functions have the same place, the first name is shown.
+        // If several functions begin at the same address, only the first in this order is kept.
         functions.all.sort_unstable_by(|one, other| {
             let key = |function: &Function| (function.start, function.size);
             let order = key(one).cmp(&key(other));
@@ -167,7 +168,7 @@ impl Functions {
     }
 }
 
-/// The name of a function in the names of all functions.
+/// Returns the bytes of a function's name. `names` has the names of all functions.
 fn bytes_of_name<'n>(names: &'n [u8], function: &Function) -> &'n [u8] {
     let names = names.get(function.name..).unwrap_or_default();
     names.split(|byte| *byte == 0).next().unwrap_or_default()

@@ -20,7 +20,7 @@ pub(super) struct Forest {
     costs: usize,
     /// Maximum number of costs.
     most: usize,
-    /// Number of measured times for which there was no room. They were added at
+    /// Number of samples and waits that would have needed more costs than there is room for. Their times were added at
     /// [`TREE_FULL`](super::stack_tree::TREE_FULL).
     overflowed: u64,
     path: Path,
@@ -52,8 +52,8 @@ impl Forest {
         self.owners.iter().filter(has_times)
     }
 
-    /// Returns the number of stacks and times for which there was no room. They were added at
-    /// [`TREE_FULL`](super::stack_tree::TREE_FULL), in part or as a whole.
+    /// Returns the number of samples and waits for which the nodes or the costs had no room. Their inner frames, or
+    /// their whole stacks, are replaced by [`TREE_FULL`](super::stack_tree::TREE_FULL).
     pub(super) fn overflowed(&self) -> u64 {
         self.tree.overflowed() + self.overflowed
     }
@@ -84,9 +84,9 @@ impl Forest {
         }
     }
 
-    /// Adds the times of an ended thread to the group of ended threads with the same name, apart from numbers. `thread`
-    /// is the owner number of the thread; `None` if the thread has no times. This number may be given to another owner
-    /// afterwards. `unsampled_ns` is the thread's processor time minus the times of its samples.
+    /// Adds the times of an ended thread to the group of the ended threads whose names differ from `name` at most in
+    /// numbers. `thread` is the owner number of the thread; `None` if the thread has no times. This number may be given
+    /// to another owner afterwards. `unsampled_ns` is the thread's processor time minus the times of its samples.
     pub(super) fn end(&mut self, thread: Option<OwnerNumber>, name: &str, unsampled_ns: i64) {
         let costs = match thread {
             Some(thread) => std::mem::take(&mut self.owners[thread.0 as usize].costs),
@@ -106,7 +106,7 @@ impl Forest {
         self.free.extend(thread);
     }
 
-    /// Finds or makes the group of ended threads whose names equal `thread_name`, apart from numbers.
+    /// Finds or makes the group of the ended threads whose names differ from `thread_name` at most in numbers.
     pub(super) fn group(&mut self, thread_name: &str) -> OwnerNumber {
         let mut groups = std::mem::take(&mut self.groups);
         let group = groups.number(thread_name, |name| {
@@ -117,7 +117,8 @@ impl Forest {
         OwnerNumber(group)
     }
 
-    /// Adds running time to the nodes of a stack, innermost frame first.
+    /// Adds running time to the nodes of a stack (innermost frame first). `samples` is the number of samples that have
+    /// shown this time.
     pub(super) fn run(&mut self, owner: OwnerNumber, stack: &[NameNumber], ns: u64, samples: u64) {
         let mut path = std::mem::take(&mut self.path);
         self.tree.find(stack, &mut path);
@@ -353,7 +354,7 @@ mod tests {
         }
         let group = forest.group("a");
         assert_eq!(cost(&forest, group, &[9]).self_ns, 100);
-        // The time of the ended thread is still shown after another thread of the name was sampled and has ended.
+        // The time of the ended thread is still shown after another thread of the same name was sampled and has ended.
         let later = forest.begin("a".into(), None);
         forest.run(later, &names([1, 2]), 9000, 1);
         forest.end(Some(later), "a", 0);

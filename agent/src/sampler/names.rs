@@ -29,11 +29,11 @@ enum Name {
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     names: Numbers<Name>,
-    /// The file, the line and the loaders of each method, by the number of its name.
+    /// The file, the line and the loader of each method, by the number of the method's name; `None` for other names.
     details: Vec<Option<Details>>,
-    /// `java.lang.VirtualThread.run`, the method of the outermost frame of a virtual thread.
+    /// The names of `java.lang.VirtualThread.run`, the method of the outermost frame of a virtual thread.
     virtual_run: HashSet<NameNumber>,
-    /// `java.lang.VirtualThread.runContinuation`, which a carrier runs while a virtual thread is mounted.
+    /// The names of `java.lang.VirtualThread.runContinuation`, which a carrier runs while a virtual thread is mounted.
     virtual_mounted: HashSet<NameNumber>,
     /// The methods of `jdk.internal.vm.Continuation`, by which a carrier enters a virtual thread.
     continuation: HashSet<NameNumber>,
@@ -62,7 +62,7 @@ struct Details {
 pub(super) struct TrackerFrames {
     /// Number of frames.
     pub(super) count: usize,
-    /// True if the frames are those of a counting probe in its usual case, in which the JIT compiler inlines it.
+    /// True if all frames in classes of the tracker belong to the counting probe that the JIT compiler inlines.
     pub(super) is_probe: bool,
 }
 
@@ -117,7 +117,8 @@ impl Names {
         let is_run = in_virtual_thread && &*symbol.name == "run";
         let is_mounted = in_virtual_thread && &*symbol.name == "runContinuation";
         let identity = Symbol {
-            // Classes of one name that are not instrumented share a row, even if their lines differ.
+            // Methods of the same name in classes of the same name share a row if the classes are not instrumented,
+            // even if the methods' lines differ.
             code: if symbol.is_chosen { symbol.code } else { 0 },
             file: None,
             line: None,

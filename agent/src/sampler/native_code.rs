@@ -15,12 +15,12 @@ use super::stack_tree::NameNumber;
 const NO_SYMBOL: &str = "[native]";
 
 /// The shortest pause between two readings of the mappings. The pause is also at least [`READINGS_IN_PAUSE`] times as
-/// long as the last reading took. It limits how often the mappings are read because an address lies in none of them.
-/// The functions of a library that is loaded during the pause have no names until the pause is over.
+/// long as the last reading took. Without a pause, each address that lies in no mapping would cause a reading. The
+/// functions of a library that is loaded during the pause have no names until the pause is over.
 const PAUSE: Duration = Duration::from_millis(50);
 const READINGS_IN_PAUSE: u32 = 100;
 
-/// Maximum number of addresses whose names are kept. When it is reached, all are forgotten.
+/// Maximum number of addresses whose names are kept. When this number is reached, all names are forgotten.
 const MOST: usize = 1 << 16;
 
 /// A range of memory that is mapped as code.
@@ -50,8 +50,8 @@ enum Place {
 #[derive(Default)]
 pub(super) struct NativeCode {
     mappings: Vec<Mapping>,
-    /// The time before which the mappings are not read again. If it is `None`, they are read at the next unknown
-    /// address.
+    /// The time before which the mappings are not read again. If it is `None`, the mappings are read at the next
+    /// unknown address.
     read_again: Option<Instant>,
     libraries: HashMap<PathBuf, Functions>,
     /// Places of addresses that were looked up and have no name yet.
@@ -127,7 +127,7 @@ impl NativeCode {
     }
 
     /// Ends the pause, so that the mappings are read again at the next unknown address. Called before the last samples
-    /// are handled, because no reading follows them.
+    /// are handled, because the addresses in these samples cannot be named later.
     pub(super) fn end_pause(&mut self) {
         self.read_again = None;
     }

@@ -80,10 +80,10 @@ impl Owner {
         }
     }
 
-    /// Returns the running time in nanoseconds for which no sample stands; 0 if it is so small that it may be the error
-    /// of samples.
+    /// Returns the running time in nanoseconds that samples have missed; 0 if it is so small that samples may have
+    /// missed it by chance.
     pub(super) fn unsampled_ns(&self) -> u64 {
-        /// Samples may miss one part in `LARGE` by chance.
+        /// By chance, samples may miss one part in `LARGE` of the running time.
         const LARGE: u64 = 10;
         let sampled: u64 = self.costs.values().map(|cost| cost.self_ns).sum();
         let unsampled = u64::try_from(self.unsampled_ns).unwrap_or(0);

@@ -42,7 +42,7 @@ impl Parts {
         match engine.trust() {
             Trust::Checking | Trust::Yes => None,
             Trust::No { compared, equal } => Some(format!(
-                "only {1} of {0} checked stacks were equal to the JVM's",
+                "only {1} of {0} checked stacks were equal to the stacks that the JVM reports",
                 count(u64::from(compared)),
                 count(u64::from(equal))
             )),

@@ -25,12 +25,12 @@ pub(crate) struct TimeSnapshot {
 }
 
 impl TimeSnapshot {
-    /// Returns the loaders of the methods in the snapshot.
+    /// Returns the class loaders of the methods in the snapshot.
     pub(crate) fn loaders(&self) -> impl Iterator<Item = Loader> {
         self.names.loaders()
     }
 
-    /// Adds the snapshot to a profile. `loaders` are the names of the loaders in the profile.
+    /// Adds the snapshot to a profile. `loaders` has the names of class loaders by number.
     pub(crate) fn add_to(&self, loaders: &HashMap<u32, String>, profile: &mut Profile) {
         let mut methods = ProfileMethods::of(profile);
         let mut of_names: HashMap<u32, u32> = HashMap::new();
@@ -83,15 +83,16 @@ impl TimeSnapshot {
         profile.header.notes.extend(self.notes.iter().cloned());
     }
 
-    /// Makes the tree of an owner for a profile.
+    /// Makes the nodes of an owner's tree for a profile. `method` returns the index that a name's method has in the
+    /// profile.
     fn nodes(
         &self,
         owner: &Owner,
         mut method: impl FnMut(super::stack_tree::NameNumber) -> u32,
     ) -> Vec<Node> {
         let all = self.forest.nodes();
-        // The callers of nodes are added, because they have no costs if a thread only waited at a node, but the tree
-        // needs them.
+        // The tree needs the callers of all nodes with costs. If a thread only waited at a node, the callers have no
+        // costs themselves.
         let mut wanted: BTreeSet<u32> = BTreeSet::new();
         for node in owner.costs.keys() {
             let mut at = Some(*node);
@@ -104,7 +105,7 @@ impl TimeSnapshot {
         let mut nodes: Vec<Node> = Vec::with_capacity(wanted.len());
         let mut places: HashMap<u32, u32> = HashMap::with_capacity(wanted.len());
         let mut by_method: HashMap<(Option<u32>, u32, Option<u32>), u32> = HashMap::new();
-        // This order is right, because callers have lower numbers than their callees.
+        // Callers come before their callees, because callers have lower numbers.
         for number in wanted {
             let Some(node) = all.get(number as usize) else {
                 continue;
@@ -185,13 +186,13 @@ impl Sampler {
         }
         if shared.untimed_threads > 0 {
             notes.push(format!(
-                "{} threads could not be sampled, since the system gave no timer for them",
+                "{} threads could not be sampled, since the system gave no timer for them; --sampler safepoint needs no timers",
                 count(shared.untimed_threads)
             ));
         }
         if shared.jit.is_some() && sampling.engine == Engine::Safepoint {
             notes.push(
-                "compiled methods are shown only up to the moment from which threads were sampled at safepoints"
+                "methods that were compiled after sampling at safepoints began are missing among the compiled methods"
                     .to_owned(),
             );
         }
@@ -200,7 +201,7 @@ impl Sampler {
         let overflowed = shared.forest.overflowed();
         if overflowed > 0 {
             notes.push(format!(
-                "{} samples are partly in (tree full), since the tree was full; raise --max-nodes",
+                "{} samples are partly or completely shown as (tree full), since the tree was full; raise --max-nodes",
                 count(overflowed)
             ));
         }
@@ -265,7 +266,7 @@ mod tests {
         let other = NameNumber(1 << 20);
         let mut forest = Forest::new(100);
         forest.run(VIRTUAL, &[one], 1, 1);
-        // A name without a number is shown as `(tree full)`.
+        // A number without a name is shown as `(tree full)`.
         forest.run(VIRTUAL, &[other], 2, 1);
         forest.run(VIRTUAL, &[NameNumber(1 << 21)], 4, 1);
         let snapshot = TimeSnapshot {

@@ -171,14 +171,14 @@ pub(super) fn add(
     early
 }
 
-/// Returns the part, in nanoseconds, of a sample in the tracker that counts as the program's time, because a run
-/// without probes would take it, too.
+/// Returns how many nanoseconds of a sample in the tracker count as the program's time: as many as a run without probes
+/// would take as well.
 ///
 /// The processor executes instructions of an inlined probe and of the method around it at the same time. While all of
 /// them wait for memory or for a result of the method, a sample may show the probe. So half of each sample in an
-/// inlined probe counts as the program's. Other parts gave wrong times of small methods: with no part of these samples,
-/// 0.6 to 1.0 times the time without an agent; with the whole samples, 1.0 to 2.1 times. `docs/dev/performance.md` has
-/// the measurement.
+/// inlined probe counts as the program's. Other shares gave wrong times of small methods: 0.6 to 1.0 times the time
+/// without an agent if nothing of these samples counted, and 1.0 to 2.1 times if the whole samples counted.
+/// `docs/dev/performance.md` has the measurement.
 fn programs_part(weight_ns: u64, tracker: TrackerFrames) -> u64 {
     if tracker.is_probe { weight_ns / 2 } else { 0 }
 }
@@ -194,8 +194,8 @@ pub(super) fn sample_at_safepoint(
     stack: impl FnOnce() -> Vec<NameNumber>,
 ) {
     let ns = cpu_ns.saturating_sub(record.sampled_cpu_ns);
-    // The stack of a waiting thread does not show where it has run. So the thread is sampled only when it is found
-    // running.
+    // The stack of a waiting thread does not show where the thread has run. So a waiting thread is sampled only after
+    // it has run for long.
     if ns == 0 || !is_runnable && ns < MOST_UNSAMPLED_NS {
         return;
     }

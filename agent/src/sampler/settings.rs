@@ -20,7 +20,8 @@ pub(crate) struct SamplerSettings {
     pub(crate) jit: bool,
     /// True if stacks have lines, for HPROF's traces.
     pub(crate) lines: bool,
-    /// Maximum number of nodes of the tree, and also of costs: pairs of a thread and a node with times.
+    /// Maximum number of the tree's nodes, and maximum number of costs. A cost is a pair of a thread and a node at
+    /// which the thread has times.
     pub(crate) max_nodes: usize,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct NameNumber(pub(super) u32);
 /// stack.
 pub(super) const TREE_FULL: NameNumber = NameNumber(0);
 
-/// A method that was called from its parent.
+/// A method on one path of callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Node {
     /// Index of the caller's node, lower than this node's.
@@ -99,7 +99,7 @@ impl StackTree {
                 parent,
                 name: TREE_FULL,
             };
-            // This node is made even if the limit is exceeded, because there is at most one below each node.
+            // This node is made even if the limit is exceeded, because there is at most one such node below each node.
             if let Some(number) = self.nodes.number(full, usize::MAX) {
                 path.frames.push((number, true));
             }

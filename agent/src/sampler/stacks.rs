@@ -35,7 +35,7 @@ impl Named {
     }
 }
 
-/// The names of the methods that JVM TI has shown.
+/// The names of the methods on stacks, by JVM TI's ids and by the numbers of the asynchronous engine.
 pub(super) struct Methods {
     /// True if stacks have lines.
     has_lines: bool,

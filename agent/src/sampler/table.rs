@@ -24,7 +24,7 @@ pub(super) struct Record {
     pub(super) owner: Option<OwnerNumber>,
     /// The last visit to the thread.
     pub(super) visit: Visit,
-    /// The thread's processor time when it was noted.
+    /// The thread's processor time at the moment when the thread was noted.
     pub(super) begun_cpu_ns: u64,
     /// The times of all samples of the thread together.
     pub(super) sampled_ns: u64,
@@ -69,8 +69,8 @@ impl Record {
         self.paused_cpu_ns = None;
     }
 
-    /// Returns the thread's processor time; `None` if the thread has ended. If the thread's id is known, the system is
-    /// asked for it: the JVM asks the system, too, and takes several times as long.
+    /// Returns the thread's processor time; `None` if the thread has ended. If the thread's system id is known, this
+    /// asks the system: the JVM would ask the system, too, and take several times as long.
     pub(super) fn cpu_ns(&self, jvmti: Jvmti) -> Option<u64> {
         match self.sampled {
             Some(sampled) => thread_clock_ns(sampled.tid),

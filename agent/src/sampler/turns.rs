@@ -162,7 +162,7 @@ impl Turns {
         if self.engine(turn).is_some() {
             self.drain(turn);
             // This second call also adds the samples of threads whose starts are still unknown, instead of waiting for
-            // them.
+            // these starts.
             self.add(turn, Vec::new());
         }
         ended.append(&mut self.ended);

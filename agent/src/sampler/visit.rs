@@ -40,8 +40,8 @@ impl Visit {
     }
 
     /// Returns the thread's state, for which `ask` asks the JVM. A thread that was found waiting and has not run since
-    /// then still waits at the same place, so the JVM is not asked: that takes as long as the rest of a visit. A thread
-    /// that was notified meanwhile has another state, but waits for the same monitor.
+    /// then still waits at the same place. So the JVM is not asked, which would take as long as the rest of a visit. A
+    /// thread that was notified meanwhile has another state, but waits for the same monitor.
     pub(super) fn state(&self, cpu_ns: u64, ask: impl FnOnce() -> Int) -> Int {
         match self.found {
             Some(found) if cpu_ns == self.cpu_ns => found.state,

@@ -3,8 +3,8 @@
 //! A visit reads the thread's processor clock. The elapsed time since the last visit, minus the time by which the clock
 //! has moved, is waiting time. If the visit finds the thread waiting, the waiting time is booked at the thread's stack.
 //! The stack is read once, and again only after the clock or the thread's state has changed. If the visit finds the
-//! thread running, the waiting time stays pending until a visit finds the thread waiting. So short waits count in
-//! proportion.
+//! thread running, the waiting time stays pending until a visit finds the thread waiting. So the time of short waits,
+//! which visits seldom find, is booked as well, on average where they occur.
 
 use std::time::Instant;
 

@@ -125,7 +125,7 @@ impl<'a> Sources<'a> {
         let counted = if self.has_counts() {
             self.counted(jni, &goes_on)?
         } else {
-            // No snapshot is needed, because no probe calls the tracker. None is taken, because the heap may be full.
+            // No probe calls the tracker, so its snapshot is not needed. It is not taken, because the heap may be full.
             Snapshot {
                 header: header(self.options(), self.start_time),
                 threads: Vec::new(),
@@ -150,7 +150,7 @@ impl<'a> Sources<'a> {
         };
         let times = self.sampler.map(Sampler::snapshot);
         let locks = self.monitors.and_then(Monitors::snapshot);
-        // All loaders are named in one call, because only such names are sure to get different ordinals.
+        // All loaders are named in one call, because only loaders of the same call are sure to get different ordinals.
         let sampled_loaders = sampled.iter().flat_map(|(_, snapshot)| snapshot.loaders());
         let counted_loaders = classes.iter().map(|class| class.loader);
         let timed_loaders = times.iter().flat_map(TimeSnapshot::loaders);
@@ -189,8 +189,8 @@ impl<'a> Sources<'a> {
         Ok(counted)
     }
 
-    /// Marks the methods that were only counted from some moment on, even if they have had no calls since then. Marks
-    /// none if the option `timing` makes all calls only counted; then a note names the lowered methods.
+    /// Marks the methods that the budget has lowered from timing to counting, even if they had no calls since then.
+    /// With `timing=sampled`, calls are never timed, so no method is marked; a note names the lowered methods.
     fn mark_only_counted(&self, counted: &mut Vec<MethodCalls>) {
         if self.options().timing == Some(Timing::Sampled) {
             return;
@@ -254,7 +254,7 @@ impl<'a> Sources<'a> {
         header.notes = notes;
     }
 
-    /// Returns the note that the budget has made methods only counted from some moment on. `methods` is the number of
+    /// Returns the note on the methods that the budget has lowered from timing to counting. `methods` is the number of
     /// methods with calls in the profile.
     fn only_counted(&self, methods: usize, counted: &[MethodCalls]) -> Option<String> {
         let percent = self.options().settings.budget_percent()?;
@@ -262,7 +262,7 @@ impl<'a> Sources<'a> {
         let first = since.clone().min()?;
         let seconds = first as f64 / 1e9;
         Some(format!(
-            "--budget {percent} %: {} of {} methods are only counted, the first from {seconds:.1} s on; from then on their time is in their callers' self time (--budget none times all calls)",
+            "--budget {percent} %: {} of {} methods lost their timing probes, the first after {seconds:.1} s: later calls are only counted, and their time is in their callers' self time (--budget none times all calls)",
             units::count(since.count() as u64),
             units::count(methods as u64),
         ))
@@ -373,8 +373,8 @@ fn not_counted(jvm_reports: bool) -> String {
         "Allocations by reflection, clone() and JNI are not counted: this JVM does not report them"
     };
     format!(
-        "only allocations by the instrumented classes are counted, not those of other classes for \
-         them (for example by string concatenation). {made_by_jvm}; --alloc live=exact counts all"
+        "only allocations in the code of instrumented classes are counted, not allocations that other \
+         classes make for them (for example for string concatenation). {made_by_jvm}; --alloc live=exact counts all"
     )
 }
 

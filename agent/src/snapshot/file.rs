@@ -1,5 +1,5 @@
-//! Writes the file of a profile. The file is replaced as a whole, so at any moment it contains a complete profile, or
-//! its old content.
+//! Writes the file of a profile. The file is replaced as a whole, so at any moment it contains its complete old content
+//! or the complete new profile.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};

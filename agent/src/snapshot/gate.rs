@@ -95,7 +95,7 @@ impl SnapshotGate {
         self.lock().is_ending
     }
 
-    /// Announces the end, so that work under way gives up.
+    /// Announces the end of the JVM, so that work under way gives up.
     pub(crate) fn begin_end(&self) {
         self.lock().is_ending = true;
         self.changed.notify_all();

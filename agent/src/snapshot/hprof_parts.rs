@@ -1,4 +1,4 @@
-//! Makes two parts of HPROF's files from HPROF's options: the detail of the tables, and the heap dump.
+//! Chooses the detail of HPROF's tables by HPROF's options, and makes the heap dump for HPROF's files.
 
 use std::path::Path;
 
@@ -21,8 +21,8 @@ pub(super) fn detail(options: &HprofOptions) -> Detail {
     }
 }
 
-/// Dumps the heap into a file without a name, in the folder of the profile. Gives up when `goes_on` returns false.
-/// After an error, which is reported, returns no heap.
+/// Dumps the heap into a file without a name, in the folder of the file `beside`. Gives up when `goes_on` returns
+/// false. If an error occurs, reports it and returns `None`.
 pub(super) fn heap<'g>(
     sources: &Sources<'_>,
     jni: Jni<'_>,

@@ -37,8 +37,8 @@ pub(crate) fn note(
     let (mut list, names) = match read(manifest) {
         Ok(listed) => listed,
         Err(error) => {
-            // A missing manifest is not reported here. Either `loadhook run` has exited and removed it, or it was
-            // reported at the start.
+            // A missing manifest is not reported here. Either `loadhook run` has exited and removed the manifest, or
+            // the error was reported at the start.
             if error.kind() != io::ErrorKind::NotFound {
                 report(manifest, &error);
             }

@@ -1,4 +1,5 @@
-//! Makes and sends answers to the address of `net=`: the tables so far and dumps of the heap, in HPROF's binary format.
+//! Answers commands that come from the address of `net=`. An answer has the tables so far, a dump of the heap, or both,
+//! in HPROF's binary format.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -28,7 +29,7 @@ pub(crate) enum StreamError {
     Io(#[from] io::Error),
 }
 
-/// The parts of an answer.
+/// The parts of an answer to a command of `net=`.
 #[derive(Clone, Copy)]
 pub(crate) struct Answer {
     tables: Option<Part>,
@@ -72,8 +73,8 @@ impl Answer {
     }
 }
 
-/// Makes an answer and sends it. Each answer ends in the same way as a file, so if a stream is cut off after an answer,
-/// it is a complete file. While an answer is being sent, the end of the JVM waits for the connection, not for the
+/// Makes an answer and sends it. Each answer ends in the same way as a file, so a stream that is cut off after an
+/// answer is a complete file. While an answer is being sent, the end of the JVM waits for the connection, not for the
 /// writer at the gate.
 pub(crate) fn send(
     sources: &Sources<'_>,

@@ -10,7 +10,7 @@ use loadhook_profile::{AllocationSite, Method, SiteBytes, Symbols};
 use crate::instrument::registry::{ClassSymbols, SiteSymbol};
 use crate::tracker::sizes::{CodeCopies, Sizes};
 
-/// Returns the classes that the sites in a snapshot allocate, by the loaders of the code that allocates them.
+/// Returns the classes of the objects that the sites in a snapshot allocate, by the loaders of the sites' code.
 pub(super) fn allocated_classes(
     classes: &[ClassSymbols],
     snapshot: &Snapshot,
@@ -18,7 +18,7 @@ pub(super) fn allocated_classes(
     let nodes = snapshot.threads.iter().flat_map(|thread| &thread.nodes);
     let ids: HashSet<u32> = nodes.map(|node| node.method).collect();
     let mut allocated: BTreeMap<CodeCopies, BTreeSet<Arc<str>>> = BTreeMap::new();
-    // The code of folded classes is left out, because its objects may have several sizes.
+    // Folded classes are left out, because the objects that a site in them allocates may have several sizes.
     for class in classes.iter().filter(|class| !class.is_folded) {
         let sites = class.sites.iter();
         let met = sites.filter(|site| !site.is_array && ids.contains(&site.id));

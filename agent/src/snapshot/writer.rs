@@ -88,7 +88,7 @@ fn send_last(sources: &Sources<'_>, jni: Jni<'_>, connection: &Connection) {
 /// Writes the profiles of this JVM.
 #[derive(Default)]
 pub(crate) struct ProfileWriter {
-    /// The profile's name that was appended to the manifest.
+    /// The name under which the agent's profile is in the manifest, once it was appended.
     noted: OnceLock<PathBuf>,
     /// Number of files that signals have requested so far.
     requested: AtomicU32,
@@ -155,8 +155,8 @@ impl ProfileWriter {
         written.map(drop)
     }
 
-    /// Writes a file with HPROF's tables while the program runs. Its name has the number of the request, so that the
-    /// last file does not replace it. If the agent's file is a device, writes to the device.
+    /// Writes a file with HPROF's tables while the program runs. The file's name contains the number of the request, so
+    /// that the file at the end of the JVM does not replace it. If the agent's file is a device, writes to the device.
     pub(crate) fn write_on_request(&self, sources: &Sources<'_>, jni: Jni<'_>) {
         let options = sources.options();
         let Some(hprof) = &options.settings.hprof else {
@@ -182,8 +182,8 @@ impl ProfileWriter {
         }
     }
 
-    /// Returns whether the agent writes its own profile to a file, so that no tracker may write to
-    /// it.
+    /// Returns whether `other` is the file of the agent's own profile. If so, the tracker of a rewritten archive must
+    /// not write to this file.
     pub(crate) fn claims(&self, options: &Options, other: &Path) -> bool {
         let own = self.noted.get().unwrap_or(&options.file);
         file::is_same(own, other)
@@ -197,8 +197,8 @@ impl ProfileWriter {
         }
     }
 
-    /// Writes a profile and returns the name of its file. The file is `other`, which must be a regular file, or else
-    /// the agent's file.
+    /// Writes a profile to `other`, which must be a regular file, or to the agent's file if `other` is `None`. Returns
+    /// the name of the file.
     fn write(
         &self,
         sources: &Sources<'_>,
@@ -243,7 +243,7 @@ impl ProfileWriter {
         })
     }
 
-    /// Writes the agent's file, and appends its name to the manifest. Returns the name.
+    /// Writes the agent's file. The first time, appends the file's name to the manifest. Returns the name.
     pub(crate) fn put(
         &self,
         options: &Options,

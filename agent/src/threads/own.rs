@@ -88,7 +88,7 @@ impl OwnThreads {
             let arguments = [group, jni.new_string(name)?].map(Argument::Object);
             let descriptor = c"(Ljava/lang/ThreadGroup;Ljava/lang/String;)V";
             let thread = jni.new_object(class, descriptor, &arguments)?;
-            // The thread is noted before it runs, because the JVM sends an event when it starts.
+            // The thread is noted before it runs, because the JVM sends an event when the thread starts.
             let known = jni.global(thread)?;
             lock(&self.known).push(known);
             let runs = Runs::begin(&self.running);

@@ -2,7 +2,7 @@
 
 use loadhook_rewrite::Allocation;
 
-/// The number of low bits in the id that the tracker gets for a site. They hold the kind of the array.
+/// The number of low bits that hold the kind of an array, in the id that the tracker gets for an allocation site.
 pub(crate) const KIND_BITS: u32 = 3;
 
 /// The kind of arrays of references. The kinds 0 to 3 are arrays of primitive values of 1, 2, 4 and 8 bytes.

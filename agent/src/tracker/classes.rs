@@ -6,7 +6,7 @@ use loadhook_settings::{AgentOptions, Clock, Timing};
 /// The internal name of the class that probes call.
 pub(crate) const NAME: &str = "java/lang/$Loadhook";
 
-/// The class that probes call in a JVM without a compiler (`-Xint`).
+/// The class that probes call in a JVM without a compiler (`-Xint`), if calls are timed.
 const INTERPRETED: &str = "java/lang/$LoadhookInterpreted";
 
 /// The class that probes call in a JVM without a compiler, if calls are not timed.
@@ -15,13 +15,14 @@ const INTERPRETED_COUNT: &str = "java/lang/$LoadhookInterpretedCount";
 /// The class that probes call if every call is timed by the wall clock.
 const EXACT: &str = "java/lang/$LoadhookExact";
 
-/// The class that the probes of hidden classes call if there may be pauses.
+/// The class that the probes of hidden classes call if the agent may be paused.
 pub(crate) const PAUSABLE: &str = "java/lang/$LoadhookPausable";
 
 /// Returns the internal name of the class that probes call. It depends on the options, and on `vm_info`, the value of
 /// the system property `java.vm.info`.
 ///
-/// If the distribution of durations is wanted, it is [`NAME`], because only this class records durations.
+/// If the options ask for the distribution of durations, the class is [`NAME`], because only this class records
+/// durations.
 pub(crate) fn owner(
     vm_info: &str,
     timing: Option<Timing>,
@@ -49,7 +50,7 @@ pub(crate) fn is_trackers(class: &str) -> bool {
 }
 
 /// Returns whether a method of the tracker is a part of the inlined counting probe: `Tracker.count`, `Pausable.count`,
-/// or a method that they call to identify their thread. `class` is the class's name with dots.
+/// or a method that these call to identify their thread. `class` is the class's name with dots.
 pub(crate) fn is_count_probe(class: &str, method: &str) -> bool {
     match class.strip_prefix("java.lang.$Loadhook") {
         Some("" | "Pausable") => method == "count",

@@ -10,7 +10,7 @@ use crate::jvm::jni_calls::{Argument, StaticMethod};
 use crate::jvm::reference::{Global, Local};
 use crate::options::Options;
 
-/// The number of words (`long`s) that one call fetches. It is more than the longest record has.
+/// The maximum number of words (`long`s) that one call fetches. No record is longer.
 const BUFFER_WORDS: i32 = 1 << 13;
 
 /// The tracker's methods that the agent calls.
@@ -61,7 +61,7 @@ pub(crate) enum NoSnapshot {
     #[error("the heap is full; give the JVM more heap (-Xmx)")]
     HeapFull,
     /// The tracker's lock was not released in time.
-    #[error("a thread holds the tracker's lock (is it suspended by a debugger?)")]
+    #[error("a thread holds the tracker's lock; if a debugger has suspended the thread, resume it")]
     Locked,
     /// The caller abandoned the snapshot.
     #[error("the snapshot was abandoned")]
@@ -159,8 +159,8 @@ impl TrackerClient {
         jni.text(text)
     }
 
-    /// Drops all recorded calls, or, if `are_parts` is true, all recorded parts of calls. Returns how many were lost
-    /// since the last time, including the ones that were dropped now.
+    /// Drops all recorded calls, or, if `are_parts` is true, all recorded parts of calls. Returns how many calls or
+    /// parts were lost since this method was last called, including those that it drops now.
     pub(crate) fn drop_traced(&self, jni: Jni<'_>, are_parts: bool) -> u64 {
         let lost = jni.call_long(self.drop_traced, &[Argument::Int(are_parts.into())]);
         // If this fails, the calls stay recorded, and are not lost yet.
@@ -169,7 +169,7 @@ impl TrackerClient {
             .unwrap_or(0)
     }
 
-    /// Returns the durations of traced calls so far as text.
+    /// Returns, as text, the durations of the calls that were traced so far.
     pub(crate) fn take_latencies(&self, jni: Jni<'_>) -> Result<String, JniError> {
         let text = jni.call_object(self.take_latencies, &[])?;
         jni.text(text)
@@ -195,15 +195,15 @@ impl TrackerClient {
         self.sizes.forget();
     }
 
-    /// Makes the tracker call the agent so that the agent binds the native method that defines hidden classes again.
-    /// The tracker must do this, because its code belongs to the boot loader.
+    /// Makes the tracker call the agent, which then binds again the native method that defines hidden classes. The call
+    /// must come from the tracker, because the tracker's code belongs to the boot loader.
     pub(crate) fn bind_definer(&self, jni: Jni<'_>) {
         // The caller checks afterwards whether the method is bound.
         let _ = jni.call_void(self.bind, &[]);
     }
 
-    /// Links the native methods that the probes in parking methods call. Returns false if the JVM does not find their
-    /// functions: it searches the library of an agent only when the attaching is complete.
+    /// Links the native methods that the probes in parking methods call. Returns false if the JVM does not find the
+    /// agent's functions for these methods: it searches the library of an agent only when the attaching is complete.
     pub(crate) fn link_parks(&self, jni: Jni<'_>) -> bool {
         jni.call_boolean(self.link_parks, &[]).unwrap_or(false)
     }

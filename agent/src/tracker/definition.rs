@@ -47,7 +47,7 @@ pub(crate) fn tracker(jni: Jni<'_>) -> Result<&'static TrackerClient, NotDefined
         return Ok(client);
     }
     let defined = jni.framed(|jni| {
-        // There is a local reference to each class.
+        // The definition of each class makes a local reference.
         jni.ensure_local_capacity();
         let mut tracker = Err(NotDefined::Failed);
         let mut is_first = true;

@@ -8,10 +8,10 @@ use std::fs;
 use crate::jvm::jni::{Jni, JniError};
 use crate::jvm::jni_calls::{Argument, StaticMethod};
 
-/// Bytes that a snapshot needs at the same time, rounded up.
+/// Bytes of the heap that a snapshot needs at one time, rounded up.
 const SNAPSHOT_BYTES: i64 = 128 << 10;
 
-/// Bytes that must stay free in addition to an array for a class.
+/// Bytes that must stay free beside the array in [`HeapReserve::has_room_for_array`].
 const FREE_BESIDE_ARRAY: i64 = 1 << 20;
 
 /// Size of the reserve, and of the header of its array, in bytes. The reserve is as large as the smallest region of G1.
@@ -71,15 +71,15 @@ impl HeapReserve {
             .is_ok_and(|free| free > needed)
     }
 
-    /// Returns whether the program hardly fills the heap within the next tenth of a second. The reserve can then be
-    /// allocated later, or never: clearing its memory takes milliseconds, which a short program does not have.
+    /// Returns whether the program is unlikely to fill the heap within the next tenth of a second. The reserve can then
+    /// be allocated later, or never: clearing its memory takes milliseconds, which a short program does not have.
     pub(crate) fn can_wait(&self, jni: Jni<'_>) -> bool {
         jni.call_long(self.free, &[]).is_ok_and(|free| free > MUCH)
             && jni.call_boolean(self.is_mostly_free, &[]).unwrap_or(false)
     }
 
     /// Allocates the reserve, which is needed if the heap is full when the program ends. Returns false if there is no
-    /// room for it now, so that a later call may succeed.
+    /// room for the reserve now. A later call may succeed.
     pub(crate) fn keep(&self, jni: Jni<'_>) -> bool {
         let reserve = if self.has_concurrent_collector {
             RESERVE_IN_PAGES
@@ -111,7 +111,7 @@ impl HeapReserve {
     /// Releases the reserve, and returns whether the heap has room for a snapshot after the end of the program.
     ///
     /// If there is no room, calls `collect`, which should run a garbage collection, but not by `System.gc`, because
-    /// options can turn it off. `collect` returns false if it cannot run one.
+    /// options can turn `System.gc` off. `collect` returns false if it cannot run a collection.
     pub(crate) fn has_room_at_exit(&self, jni: Jni<'_>, collect: impl FnOnce() -> bool) -> bool {
         self.release(jni);
         let has_room = || {

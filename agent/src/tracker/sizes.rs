@@ -71,7 +71,7 @@ impl Sizes {
         self.arrays.store(known, Ordering::Relaxed);
     }
 
-    /// Measures the layout of arrays of a kind. Returns the kind, the bytes before the first element, the binary
+    /// Measures the layout of arrays of a kind. Returns this kind, the bytes before the first element, the binary
     /// logarithm of an element's size in bytes, and the alignment in bytes.
     fn array_layout(&self, jvmti: Jvmti, jni: Jni<'_>, kind: i32) -> Option<[i32; 4]> {
         let size = |length: i32| {
@@ -103,8 +103,7 @@ impl Sizes {
         lock(&self.instances).get(&(loader, class.clone())).copied()
     }
 
-    /// Measures an instance of each class that code of these loaders names, as long as the heap has room for an
-    /// instance.
+    /// Measures an instance of each class in `wanted`, as long as the heap has room for an instance.
     ///
     /// Only initialised classes are instantiated, because the wait for a running initialiser may never end. No
     /// constructor runs, so no finalizer is registered.

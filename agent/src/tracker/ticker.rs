@@ -16,10 +16,10 @@ use crate::options::Options;
 /// The last tick, the tick before it, and the [spread](Distances::spread). All are 0 at first.
 static TICKS: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];
 
-/// Binary logarithm of the unit of ticks in nanoseconds. The value of a tick is even.
+/// Binary logarithm of the number of nanoseconds in the unit of ticks. The value of a tick is even.
 const SHIFT: u32 = 13;
 
-/// The difference of `System.nanoTime()` and the system's monotonic clock, in nanoseconds.
+/// Nanoseconds by which `System.nanoTime()` is ahead of the system's monotonic clock.
 static AHEAD: AtomicI64 = AtomicI64::new(0);
 
 /// The thread, and the flag that ends it.
@@ -100,7 +100,7 @@ fn run(began: Instant, origin: i64, is_over: &AtomicBool) {
 struct Distances([f64; 3]);
 
 impl Distances {
-    /// Makes the means that the distances of [`distance`] have in theory, before any distance was measured.
+    /// Makes the means for the time before any distance is measured: the expected values of what [`distance`] draws.
     fn new() -> Self {
         Self([1.0, 13.0 / 12.0, 1.25])
     }
@@ -112,10 +112,10 @@ impl Distances {
         }
     }
 
-    /// Returns the standard deviation of the length of an interval that is measured by ticks, in nanoseconds.
+    /// Returns the standard deviation, in nanoseconds, of the error of an interval that is measured by ticks.
     ///
-    /// The error of an interval is the difference of two ages. The age of a moment is the time since the last tick
-    /// before it. Long distances between ticks weigh more, because more moments fall into them.
+    /// This error is the difference of the ages of the interval's ends. The age of a moment is the time between the
+    /// last tick and the moment. Long distances between ticks weigh more, because more moments fall into them.
     fn spread(&self) -> i32 {
         let [mean, square, cube] = self.0;
         let age = square / (2.0 * mean);

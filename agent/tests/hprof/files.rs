@@ -143,8 +143,8 @@ fn a_file_that_a_signal_asks_for_replaces_none() -> Result<()> {
     Ok(())
 }
 
-/// The JVM may end while a dump that a signal asked for is under way: the file at the end is complete, and no other file
-/// is left but complete ones. A dump under ZGC would wait for ever if it asked for a collection then.
+/// The JVM may end while a dump that a signal asked for is under way: the file at the end is complete, and so is every
+/// other file that is left. A dump under ZGC would wait for ever if it asked for a collection then.
 #[test]
 fn the_end_needs_no_dump_under_way() -> Result<()> {
     for collector in ["-XX:+UseZGC", "-XX:+UseG1GC"] {

@@ -18,14 +18,14 @@ mod files;
 mod monitors;
 mod sites;
 
-/// The command that runs `Hprof` for some milliseconds with these options.
+/// Returns the command that runs `Hprof` for some milliseconds with these options.
 fn command(feature: u32, folder: &Path, options: &str, millis: u32) -> Result<Command> {
     let mut java = command_of("Hprof", feature, folder, options)?;
     java.arg(millis.to_string());
     Ok(java)
 }
 
-/// The command that runs a program with these options.
+/// Returns the command that runs a program with these options.
 fn command_of(program: &str, feature: u32, folder: &Path, options: &str) -> Result<Command> {
     let mut java = Jdk::find(feature)?.java();
     java.current_dir(folder);
@@ -164,7 +164,7 @@ fn times_have_exact_calls(feature: u32) -> Result<()> {
         "{:?}",
         names.map(calls)
     );
-    // HPROF took the classes of the JDK, too.
+    // HPROF recorded the classes of the JDK, too.
     ensure!(calls("java.lang.Thread.join") > 0);
     ensure!(
         contents
@@ -279,7 +279,7 @@ on_jdks!(
     on_11 11, on_25 25
 );
 
-/// HPROF's help and its refusals end the JVM before `main`. The environment adds options.
+/// HPROF's help and its refusals end the JVM before `main`. An environment variable adds options.
 #[test]
 fn options_are_those_of_hprof() -> Result<()> {
     let folder = tempfile::tempdir()?;

@@ -7,7 +7,7 @@ use loadhook_hprof::text::CostKind;
 use super::{command_of, contents, costs, run_in, text};
 use crate::on_jdks;
 
-/// Number of waits for a class at a method.
+/// Returns the number of waits for the monitors or locks of a class at a method.
 fn contended(contents: &Contents, kind: CostKind, class: &str, method: &str) -> Result<i64> {
     let (total, rows) = costs(contents, kind)?;
     let mut rows = rows.iter().filter(|row| row.name == class);
@@ -98,7 +98,8 @@ fn monitors_have_their_threads(feature: u32) -> Result<()> {
 
 on_jdks!(monitors_have_their_threads: on_17 17, on_25 25);
 
-/// Locks of `java.util.concurrent` are in a table of their own, without latches and conditions. Virtual threads are in it.
+/// Locks of `java.util.concurrent` are in a table of their own, without latches and conditions. The table includes
+/// virtual threads.
 fn parks_are_counted(feature: u32) -> Result<()> {
     const LOCKS: &str = "java.util.concurrent.locks.ReentrantLock";
     const PERMITS: &str = "java.util.concurrent.Semaphore$NonfairSync";
@@ -127,8 +128,8 @@ fn parks_are_counted(feature: u32) -> Result<()> {
 
 on_jdks!(parks_are_counted: parks_11 11, parks_17 17, parks_21 21, parks_25 25);
 
-/// An event of a monitor calls no class loader of the program, which may wait for another monitor. On JDK 21, because no
-/// thread of that JDK waits for a monitor before `main`.
+/// An event of a monitor calls no class loader of the program, which may wait for another monitor. The test runs on JDK
+/// 21, because no thread of that JDK waits for a monitor before `main`.
 #[test]
 fn events_of_monitors_load_no_classes() -> Result<()> {
     let folder = tempfile::tempdir()?;

@@ -17,7 +17,7 @@ fn objects_count_for_their_callers(feature: u32) -> Result<()> {
     check(feature, "")
 }
 
-/// The JVM frees old methods of classes that are redefined, and may give their addresses to others.
+/// The JVM frees old methods of classes that are redefined, and may give their addresses to other methods.
 fn objects_count_after_redefinitions(feature: u32) -> Result<()> {
     let jar = java_agent("HprofSites")?;
     check(feature, &format!("-javaagent:{}", jar.display()))

@@ -12,7 +12,7 @@ import java.nio.file.Paths;
  * {@code named}: each has a name of its own; {@code generated}: each time the class has another name.
  */
 public class Churn {
-    /** The digits in the class name, which another number of the same length replaces. */
+    /** The class that is loaded. Another number of the same length may replace the digits in its name. */
     public static final class Work000000 implements Runnable {
         private static Object made;
 

@@ -5,7 +5,7 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /** Threads that wait for each other all the time, while an agent comes and leaves. */
 public final class Contended {
-    /** Number of naps until the order "work" is carried out, however long they take. */
+    /** The order "work" is done after this number of naps, however long they take. */
     static final int NAPS = 120;
 
     static final Object monitor = new Object();

@@ -177,10 +177,10 @@ public class Controlled {
         }
     }
 
-    /** Returns whether the JVM runs {@link Work} as at the first call of this method. */
+    /** Returns whether {@link Work} has the same bytes as at the first call of this method. */
     static boolean hasFirstBytes() throws Exception {
         byte[][] seen = new byte[1][];
-        // The JVM passes the class to this agent after the one that was loaded first.
+        // The JVM passes the class to this agent after the agent that was loaded first.
         ClassFileTransformer looks = new ClassFileTransformer() {
             @Override
             public byte[] transform(ClassLoader loader, String name, Class<?> redefined,

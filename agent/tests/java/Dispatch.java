@@ -252,7 +252,7 @@ public final class Dispatch {
         }
     }
 
-    // A hidden class (JDK 15 and later) has a name of its own and no class file hook. It counts as the class of its bytes.
+    // No class-load hook sees a hidden class (JDK 15 on). It has its own name and counts as the class of its bytes.
 
     public static final class Template implements Runnable {
         @Override

@@ -1,7 +1,7 @@
 import java.util.ArrayList;
 import java.util.List;
 
-/** Calls and objects that an agent counts alike by whichever interface it gets them. */
+/** Makes calls and objects that an agent must count alike through JVM TI and through JVMPI. */
 public final class DoubleAgent {
     static final class Kept {
         final int[] numbers;

@@ -1,6 +1,6 @@
 import java.lang.reflect.Field;
 
-/** Starts threads until the tracker's array for a snapshot would be larger than the free heap. */
+/** Tells the tracker of so many threads that its array for a snapshot would be larger than the free heap. */
 public final class FullInside {
     static void leaf() {
     }

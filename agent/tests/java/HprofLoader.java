@@ -44,7 +44,7 @@ public final class HprofLoader {
                 while (thread.getState() != Thread.State.BLOCKED) {
                     Thread.onSpinWait();
                 }
-                // The event of the wait runs meanwhile.
+                // The handler of the wait's event runs meanwhile.
                 long end = System.nanoTime() + 500_000_000;
                 while (System.nanoTime() < end) {
                     Thread.onSpinWait();

@@ -3,7 +3,7 @@ import java.lang.instrument.Instrumentation;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Makes known numbers of objects where stacks are hard to follow, and where little else goes on as usual. */
+/** Makes known numbers of objects where stacks are hard to follow: classes are unloaded, and the heap is full. */
 public final class HprofSites {
     static class Item {
         long value;
@@ -23,7 +23,7 @@ public final class HprofSites {
         }
     }
 
-    /** The compiler takes it for the only one, until another is loaded. */
+    /** The JIT compiler takes this class for the only maker, until {@link OtherMaker} is loaded. */
     static class Maker {
         Object make(int depth) {
             return depth > 0 ? make(depth - 1) : new Item();
@@ -47,7 +47,7 @@ public final class HprofSites {
         }
     }
 
-    /** Has the same shape, so that its methods may get the addresses of the other's. */
+    /** Has the shape of {@link Leaving}, so that its methods may get the addresses of the methods of that class. */
     public static final class Passing implements Runnable {
         @Override
         public void run() {
@@ -125,7 +125,7 @@ public final class HprofSites {
         }
     }
 
-    /** Has the JVM replace the methods, and free the old ones that do not run. */
+    /** Has the JVM replace the methods, and free the old methods that do not run. */
     static void redefine() throws Exception {
         if (instrumentation != null) {
             instrumentation.retransformClasses(HprofSites.class, Maker.class);

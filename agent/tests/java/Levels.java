@@ -112,7 +112,7 @@ public final class Levels {
         }
     }
 
-    /** Short calls, and below them a call that lasts until the end and then throws. */
+    /** Recurses. At the end, returns if {@code end} is 0; otherwise makes short calls until {@code end}, and throws. */
     int deep(Tally tally, int depth, long end) {
         tally.deep++;
         if (depth > 0) {

@@ -33,7 +33,7 @@ public final class RandomCalls {
             state = seed;
         }
 
-        /** A random number from 0 to {@code sides} - 1. */
+        /** Returns a random number from 0 to {@code sides} - 1. */
         int roll(int sides) {
             state = state * 6364136223846793005L + 1442695040888963407L;
             return (int) ((state >>> 33) % sides);

@@ -6,7 +6,7 @@ public class SameNames {
     public static class Made {}
 
     public static class Plugin implements UnaryOperator<Object[]> {
-        /** Copies the first row to the other rows, as the JVM itself does. */
+        /** Copies the first row to the other rows by {@code clone}: the JVM itself makes the copies. */
         @Override
         public Object[] apply(Object[] rows) {
             Object made = null;

@@ -29,7 +29,7 @@ public class Sampled {
     static int header;
     static int reference;
 
-    /** The size of an array in bytes, rounded up to a multiple of 8. */
+    /** Returns the size of an array in bytes, rounded up to a multiple of 8. */
     static long array(long elements, int size) {
         return header + elements * size + 7 & -8L;
     }

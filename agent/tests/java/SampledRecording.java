@@ -8,7 +8,7 @@ public class SampledRecording {
     static volatile long sink;
 
     public static void main(String[] args) throws Exception {
-        // By now, the sampler has taken its signal.
+        // Meanwhile, the sampler takes its signal.
         burn(200);
         Path file = Path.of(args[0]);
         try (Recording recording = new Recording()) {

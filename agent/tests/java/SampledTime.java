@@ -64,7 +64,7 @@ public class SampledTime {
         }
     }
 
-    /** Reads of a file in memory that take milliseconds each. No signal interrupts them. */
+    /** Reads a file in memory. Each read takes milliseconds, and no signal interrupts it. */
     private static void reads(long millis) throws IOException {
         long before = THREADS.getCurrentThreadCpuTime();
         Path file = Files.createTempFile("reads", null);
@@ -82,7 +82,7 @@ public class SampledTime {
         System.out.println("reads " + (THREADS.getCurrentThreadCpuTime() - before));
     }
 
-    /** Some 100 microseconds of work without a call. */
+    /** Works for some 100 microseconds without a call. */
     private static long work(long seed) {
         long x = seed;
         for (int i = 0; i < 100_000; i++) {
@@ -142,7 +142,7 @@ public class SampledTime {
         burn(nanos);
     }
 
-    /** Two additions, which cost less than a probe. */
+    /** Makes two additions, which cost less than a probe. */
     static long tiny(long x) {
         return x + 7 + (x >> 3);
     }
@@ -208,7 +208,7 @@ public class SampledTime {
         try {
             server.accept().close();
         } catch (IOException e) {
-            // The stream was closed.
+            // The socket was closed.
         }
     }
 
@@ -224,7 +224,7 @@ public class SampledTime {
         return thread;
     }
 
-    /** Threads that wait, each for a known reason, and a thread that works. */
+    /** Starts threads that wait, each for a known reason, and a thread that works. */
     private static void states(long millis) throws Exception {
         CountDownLatch done = new CountDownLatch(1);
         ServerSocket server = new ServerSocket(0);

@@ -13,7 +13,7 @@ public final class StoppedInside {
         leaf();
     }
 
-    /** Runs as a thread new to the tracker, again and again, and so is stopped in the code that registers threads. */
+    /** Seems a new thread to the tracker again and again, and so is stopped in the code that registers threads. */
     private static void begins() {
         Thread thread = Thread.currentThread();
         try {

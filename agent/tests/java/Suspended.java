@@ -22,7 +22,7 @@ public final class Suspended {
         return field;
     }
 
-    /** Acts as a thread that is suspended once it holds the tracker's lock; it releases the lock at {@code end}. */
+    /** Starts a thread that takes the tracker's lock and then acts as if it were suspended, until {@code end}. */
     static Thread holder(CountDownLatch end) throws Exception {
         CountDownLatch held = new CountDownLatch(1);
         Method take = lock.getDeclaredMethod("take", Thread.class);
@@ -47,7 +47,8 @@ public final class Suspended {
     }
 
     /**
-     * Acts as a thread that an exception stops when it holds the lock but has not noted so. Then runs its first probe.
+     * Starts a thread that acts as if an exception had stopped it when it held the lock but had not noted so. Then the
+     * thread runs its first probe.
      */
     static void left() throws Exception {
         Method take = lock.getDeclaredMethod("tryTake", Thread.class);

@@ -14,7 +14,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process::{Limit, PATIENCE, limit};
 use tempfile::TempDir;
 
-/// Waits until `condition` returns something.
+/// Waits until `condition` returns a value, and returns that value.
 pub(crate) fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> Result<T> {
     let began = Instant::now();
     loop {
@@ -75,7 +75,8 @@ fn connect(process: u32) -> Result<UnixStream> {
     Ok(stream?)
 }
 
-/// An answer to an attached agent's command, which holds the lock on it.
+/// The file into which an attached agent writes its answer. The test holds the lock on it, as a command does that waits
+/// for the agent.
 pub(crate) struct Answer {
     file: File,
     name: PathBuf,
@@ -97,7 +98,7 @@ impl Answer {
         Ok(attach::lines(&fs::read_to_string(&self.name)?).collect())
     }
 
-    /// Gives the lock back, as happens when a command is killed.
+    /// Releases the lock, as happens when a command is killed.
     pub(crate) fn give_up(&self) -> Result<()> {
         Ok(self.file.unlock()?)
     }

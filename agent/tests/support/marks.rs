@@ -9,7 +9,7 @@ use loadhook_profile::{Allocations, Amount, Frame, Profile, Site};
 
 use super::{Program, finish, read};
 
-/// The marked lines of a program, with the names of their marks.
+/// Returns the marked lines of a program, with the names of their marks.
 pub(crate) fn marks(program: &str) -> Result<BTreeMap<u32, String>> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/java/{program}.java"));
     let text = fs::read_to_string(source)?;
@@ -49,7 +49,7 @@ pub(crate) fn run_kept(feature: u32, mode: &str) -> Result<(Vec<String>, String)
     Ok((read(&file)?.header.notes, place))
 }
 
-/// Sums of the allocated or of the live objects, by mark and type.
+/// Returns the sums of the allocated or of the live objects, by mark and type.
 pub(crate) fn by_mark(
     profile: &Profile,
     program: &str,

@@ -57,9 +57,9 @@ macro_rules! on_jdks {
     };
 }
 
-/// The folder with the classes of all programs in `tests/java`. JDK 17 compiles them once, for JDK 11
-/// and later, because the other JDKs may be runtimes without a compiler. One run of the compiler takes
-/// a fraction of the time of one for each program.
+/// Returns the folder with the classes of all programs in `tests/java`. JDK 17 compiles them once, for JDK 11 and
+/// later, because the other JDKs may be runtimes without a compiler. To compile all programs in one run takes much less
+/// time than a run for each program.
 pub(crate) fn compiled() -> Result<PathBuf> {
     let mut sources = Vec::new();
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java"))? {
@@ -119,7 +119,7 @@ pub(crate) struct Finished {
 }
 
 impl Program {
-    /// The program of `tests/java/<main>.java`.
+    /// Returns the program of `tests/java/<main>.java`.
     pub(crate) fn new(feature: u32, main: &'static str) -> Self {
         Program {
             feature,
@@ -132,7 +132,7 @@ impl Program {
         }
     }
 
-    /// Adds options of the agent. In these tests it also instruments trivial methods.
+    /// Adds options of the agent. In these tests, the agent also instruments trivial methods.
     pub(crate) fn options(mut self, options: &str) -> Self {
         self.options = format!("{},{options}", self.options);
         self
@@ -176,7 +176,7 @@ impl Program {
         finish(self.java()?.arg(self.main).args(&self.args))
     }
 
-    /// Starts the program under the agent, which writes the profile to `file`.
+    /// Returns the command that runs the program under the agent, which writes the profile to `file`.
     pub(crate) fn command(&self, file: &Path) -> Result<Command> {
         let mut java = self.java()?;
         let options = if self.is_bare {
@@ -226,7 +226,7 @@ impl Program {
     }
 }
 
-/// The options, and further ones that keep the probes of every call. Most tests check the calls of each caller.
+/// Returns the options, and further ones that keep the probes of every call. Most tests check the calls of each caller.
 ///
 /// - Options without a timing get one: `adaptive`, or `none` if allocations are recorded.
 /// - Options without a budget get `budget=none` if the timing has one. Otherwise hot methods could lose their probes.
@@ -371,7 +371,7 @@ impl Finished {
     }
 }
 
-/// The edge that stands for all calls of a method whose callers are unknown.
+/// Returns the edge that stands for all calls of a method whose callers are unknown.
 pub(crate) fn from_anywhere(callee: &str) -> String {
     format!("* > {callee}")
 }
@@ -386,8 +386,8 @@ fn by_callee(edges: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     sums
 }
 
-/// The number of calls from each method to each other, in all threads together. Calls that were
-/// counted without their callers have the edge [`from_anywhere`].
+/// Returns the number of calls from each method to each other, in all threads together. Calls that
+/// were counted without their callers have the edge [`from_anywhere`].
 pub(crate) fn edges(profile: &Profile, main: &str) -> BTreeMap<String, u64> {
     let name = |method: u32| {
         let method = &profile.methods[method as usize];
@@ -421,8 +421,8 @@ pub(crate) fn edges(profile: &Profile, main: &str) -> BTreeMap<String, u64> {
     edges
 }
 
-/// The calls that a program printed, in the form of [`edges`]. Other lines were printed by the JVM
-/// and are ignored.
+/// Returns the calls that a program printed, in the form of [`edges`]. Other lines were printed by
+/// the JVM and are ignored.
 pub(crate) fn counted(printed: &str) -> Result<BTreeMap<String, u64>> {
     let lines = printed.lines().filter(|line| line.contains(" > "));
     lines

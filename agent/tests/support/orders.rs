@@ -47,7 +47,7 @@ impl Connection {
     }
 }
 
-/// The path of the socket.
+/// Returns the path of the agent's control socket.
 pub(crate) fn socket(program: &Running) -> PathBuf {
     folder(geteuid().as_raw()).join(socket_name(program.child.id()))
 }

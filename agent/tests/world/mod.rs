@@ -13,13 +13,13 @@ use loadhook_testkit::jdk::Jdk;
 pub(crate) use loadhook_testkit::paths::agent_library;
 use loadhook_testkit::{corpus, process, source};
 
-/// The folder with the Java programs of the tests.
+/// Returns the folder with the Java programs of the tests.
 pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/world")
 }
 
-/// The programs in `tests/java/world/<group>`, compiled once by JDK 17 so that
-/// every JDK from 11 on runs them.
+/// Returns the folder with the classes of the programs in `tests/java/world/<group>`, which JDK 17
+/// compiles once so that every JDK from 11 on runs them.
 pub(crate) fn classes(group: &str) -> Result<PathBuf> {
     compiled(group, |javac, files| {
         javac.args(files);
@@ -27,7 +27,8 @@ pub(crate) fn classes(group: &str) -> Result<PathBuf> {
     })
 }
 
-/// Compiles the same programs with further arguments of the compiler, which may be files.
+/// Compiles the programs of a group like [`classes`], with further arguments of the compiler. The given function adds
+/// these; it gets the source files.
 pub(crate) fn compiled(
     group: &str,
     arguments: impl FnOnce(&mut Command, &[PathBuf]) -> Result<()>,
@@ -57,8 +58,8 @@ pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
 }
 
-/// The option that loads the agent. Without a timing, calls are timed adaptively: these tests check the calls of each
-/// thread.
+/// Returns the option that loads the agent. Without a timing, calls are timed adaptively: these tests check the calls
+/// of each thread.
 pub(crate) fn agent_option(options: &str, file: &Path) -> Result<String> {
     let timing = if options.contains("timing=") {
         ""
@@ -94,22 +95,22 @@ impl Program {
         self
     }
 
-    /// A folder that belongs to this run only.
+    /// Returns a folder that only this program uses.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The file that the agent writes the profile to.
+    /// Returns the file that the agent writes the profile to.
     pub(crate) fn file(&self) -> PathBuf {
         self.folder().join("profile.pb.gz")
     }
 
-    /// The option that loads the agent.
+    /// Returns the option that loads the agent.
     pub(crate) fn agent_option(&self) -> Result<String> {
         agent_option(&self.options, &self.file())
     }
 
-    /// The JDK's `java`.
+    /// Returns the command that runs the JDK's `java`.
     pub(crate) fn java(&self) -> Command {
         without_options(self.jdk.java())
     }
@@ -196,7 +197,7 @@ pub(crate) fn read(file: &Path) -> Result<Profile> {
     pprof::read(&bytes[..]).with_context(|| file.display().to_string())
 }
 
-/// The number of calls of each method (`Class.name`), over all loaders and threads.
+/// Returns the number of calls of each method (`Class.name`), over all loaders and threads.
 pub(crate) fn calls(profile: &Profile) -> BTreeMap<String, u64> {
     let mut calls = BTreeMap::new();
     for thread in &profile.threads {

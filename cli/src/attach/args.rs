@@ -53,7 +53,7 @@ impl AttachArgs {
         let output = std::path::absolute(&self.recording.output)?;
         let name = output.file_name().with_context(|| {
             let output = self.recording.output.display();
-            format!("--output: {output}: not the name of a file")
+            format!("--output: {output}: not the name of a file; give another name")
         })?;
         utf8(&output)?;
         let name = name.to_string_lossy().replace("%p", &self.pid.to_string());

@@ -1,4 +1,4 @@
-//! `loadhook attach`: loads the agent into a running JVM, and shows its profile when it has left.
+//! `loadhook attach`: loads the agent into a running JVM, and shows the agent's profile after the agent has left.
 
 mod args;
 mod room;

@@ -139,7 +139,7 @@ impl<'j> Room<'j> {
     }
 }
 
-/// Returns the attach command that loads the agent's library with `text` as its options.
+/// Returns the attach command that loads the agent's library with the agent's options `text`.
 pub(super) fn order<'a>(library: &'a Path, text: &'a str) -> [&'a OsStr; 4] {
     // The path of the library is absolute.
     [

@@ -48,7 +48,7 @@ pub(crate) enum Ended {
 }
 
 impl<'a> Watch<'a> {
-    /// Loads the agent into a JVM, and waits until it watches. `None` if a signal came first.
+    /// Loads the agent into a JVM, and waits until the agent watches. `None` if a signal came first.
     pub(crate) fn begin(
         jvm: &'a Jvm,
         library: &Path,
@@ -125,8 +125,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Makes the agent leave, unless the process has ended. A signal ends the wait, and a process that is stopped is not
-    /// waited for. Returns false if the agent may still be there.
+    /// Makes the agent leave, unless the process has ended. A signal, or a process that is stopped, ends the wait.
+    /// Returns false if the agent may still be there.
     pub(super) fn leave(&mut self) -> Result<bool> {
         let second = signals::noted()?;
         let jvm = self.jvm;
@@ -208,7 +208,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Announces the warning that the JVM prints, from JDK 21 on, when it first loads an agent while it runs.
+/// Announces the warning that a JVM from JDK 21 on prints when an agent is loaded into it for the first time after its
+/// start.
 fn announce(jvm: &Jvm) {
     let data = jvm.performance_data();
     let version = data.and_then(|data| data.text("java.property.java.version"));
@@ -220,7 +221,7 @@ fn announce(jvm: &Jvm) {
         && jvm.loaded(AGENT).is_none()
     {
         say!(
-            "loadhook: JDK {feature} prints a warning about a dynamically loaded agent on the standard error of process {}, unless it runs with -XX:+EnableDynamicAgentLoading",
+            "loadhook: JDK {feature} prints a warning about a dynamically loaded agent on the standard error of process {}, unless this process runs with -XX:+EnableDynamicAgentLoading",
             jvm.pid()
         );
     }

@@ -21,7 +21,7 @@ const PERIOD: Duration = Duration::from_millis(200);
 /// Time that an agent has for its reply once a signal has asked this command to end. The process may be stopped.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Maximum number of bytes of a reply. There is a limit because another user may own the process, and it is high
+/// Maximum number of bytes of a reply. A limit is needed, because another user may own the process. It is high,
 /// because a reply may list many patterns.
 const LONGEST_REPLY: usize = 64 << 20;
 
@@ -115,7 +115,7 @@ impl<'a> Agent<'a> {
     pub(crate) fn ask(&mut self, request: &Request) -> Result<Reply> {
         let pid = self.jvm.pid();
         let lost = || format!("the agent of process {pid} gave no reply");
-        // If this fails, the agent has closed the connection. It may have sent a reason before.
+        // If this fails, the agent has closed the connection, but may have sent the reason first.
         let _ = self.stream.write_all(format!("{request}\n").as_bytes());
         let line = self.line().with_context(lost)?;
         match line {
@@ -185,6 +185,6 @@ fn not_watched<T>(jvm: &Jvm) -> Result<T> {
         );
     }
     bail!(
-        "no agent takes orders in process {pid}: it has left, or was started without --control; attach to the process (loadhook attach {pid}), or start the program with loadhook run --control"
+        "no agent takes orders in process {pid}: the agent has left, or was started without --control; attach to the process (loadhook attach {pid}), or start the program with loadhook run --control"
     )
 }

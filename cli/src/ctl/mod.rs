@@ -46,7 +46,7 @@ enum Order {
     },
     /// Write a profile of everything recorded so far; watching continues
     Snapshot {
-        /// The profile's name; missing folders are made
+        /// File for the profile; missing folders are created
         file: PathBuf,
     },
     /// Take no samples and take all probes out, until resume

@@ -67,7 +67,7 @@ pub(super) fn changed(pid: u32, changed: &Changed) -> String {
     text
 }
 
-/// Returns the effects of a change that may be unexpected.
+/// Returns notes about effects of a change that the user may not expect.
 pub(crate) fn notes(changed: &Changed) -> impl Iterator<Item = String> {
     let notes = changed.notes.iter();
     notes.map(|note| format!("note: {}", printable(note)))

@@ -70,7 +70,9 @@ impl Snapshots {
             .and_then(|written| written.take(LONGEST_PROFILE + 1).read_to_end(&mut profile));
         read.context("cannot read the profile that the agent wrote")?;
         if profile.len() as u64 > LONGEST_PROFILE {
-            bail!("the profile has more than 1 GiB; use --snapshot-every, or detach the agent");
+            bail!(
+                "the profile has more than 1 GiB, too much for this order; use --snapshot-every, or detach the agent"
+            );
         }
         Ok(Snapshot::Taken(profile))
     }

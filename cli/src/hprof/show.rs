@@ -159,8 +159,8 @@ impl<W: Write> Shown<'_, W> {
         writeln!(self.out)
     }
 
-    /// Prints the titles of a table's columns and its first rows. The titles are the lines of `begin` after the first
-    /// one.
+    /// Prints the titles of a table's columns, then the table's first rows. The titles are all lines of `begin` but
+    /// the first.
     fn table(
         &mut self,
         begin: String,

@@ -101,7 +101,7 @@ impl Jvm {
             .mapped_files()
             .with_context(|| format!("cannot read the memory map of process {pid}"))?;
         if !mapped.has_hotspot() && mapped.has_jvm() {
-            bail!("process {pid} is a JVM other than HotSpot, which loadhook cannot use");
+            bail!("process {pid} runs another JVM than HotSpot; loadhook works only with HotSpot");
         }
         if !mapped.has_hotspot() {
             bail!("process {pid} is not a HotSpot JVM: it has not loaded libjvm.so");
@@ -136,7 +136,7 @@ impl Jvm {
         self.process.user
     }
 
-    /// Returns the effective user of the JVM as the JVM sees it, which differs in a user namespace.
+    /// Returns the number of the JVM's effective user inside the JVM's user namespace.
     pub(crate) fn own_user(&self) -> u32 {
         self.process.own_user
     }
@@ -323,7 +323,7 @@ impl Jvm {
                 return Ok(None);
             }
             bail!(
-                "process {} did not open its attach socket within {} s; if it is overloaded, try again later",
+                "process {} did not open its attach socket within {} s; if the process is overloaded, try again later",
                 self.process.pid,
                 patience.as_secs()
             );
@@ -348,7 +348,7 @@ impl Jvm {
         // Every user can create a file with this name.
         if !there.file_type().is_socket() || ![self.process.user, 0].contains(&there.uid()) {
             bail!(
-                "{}: not the attach socket of this JVM; ask the owner or root to remove it",
+                "{}: not the attach socket of this JVM; ask its owner or root to remove it",
                 name()
             );
         }
@@ -367,7 +367,7 @@ impl Jvm {
         let forbids = |word: &str| word == "-XX:-EnableDynamicAgentLoading";
         if arguments.is_some_and(|arguments| arguments.split(' ').any(forbids)) {
             bail!(
-                "process {} loads no agents: it was started with -XX:-EnableDynamicAgentLoading; start it without, or under loadhook run",
+                "process {} loads no agents: it was started with -XX:-EnableDynamicAgentLoading; start it without this option, or under loadhook run",
                 self.process.pid
             );
         }
@@ -392,7 +392,7 @@ impl Jvm {
         let data = self.performance_data();
         if data.is_some_and(|data| !data.accepts_commands()) {
             bail!(
-                "process {pid} accepts no attach commands: it was started with -XX:+DisableAttachMechanism; start it without"
+                "process {pid} accepts no attach commands: it was started with -XX:+DisableAttachMechanism; start it without this option"
             );
         }
         Ok(())

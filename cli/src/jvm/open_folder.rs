@@ -17,8 +17,8 @@ impl OpenFolder {
         File::open(path).map(OpenFolder)
     }
 
-    /// Opens the folder `tmp` in the root folder of a process. If it is a symbolic link, it leads to a folder below
-    /// this root, as it does for the process. An absolute link would otherwise lead out of a container.
+    /// Opens the folder `tmp` in the root folder of a process. A symbolic link is resolved below this root, as it is
+    /// for the process. Otherwise an absolute link would lead out of a container.
     pub(super) fn tmp_below(root: &Path) -> io::Result<OpenFolder> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = openat(CWD, root, flags, Mode::empty())?;

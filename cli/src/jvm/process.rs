@@ -18,7 +18,7 @@ pub(crate) struct Process {
     pub(crate) own_pid: u32,
     /// The effective user.
     pub(crate) user: u32,
-    /// The effective user as the process sees it, which differs in a user namespace.
+    /// The number of the effective user inside the process's user namespace.
     pub(crate) own_user: u32,
     /// True if the process is in a PID namespace below ours.
     pub(crate) is_in_namespace: bool,
@@ -150,8 +150,8 @@ impl MappedFiles {
         self.find("libjvm.so").is_some()
     }
 
-    /// Returns the folder of the JDK whose JVM is loaded: the JVM is in `lib/server` or the like
-    /// below it.
+    /// Returns the folder of the JDK whose JVM is loaded: the JVM is in `lib/server`
+    /// or a similar folder below it.
     pub(crate) fn jdk(&self) -> Option<PathBuf> {
         let library = self.find("libjvm.so")?;
         Path::new(&library).ancestors().nth(3).map(Path::to_owned)

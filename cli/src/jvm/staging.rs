@@ -1,5 +1,5 @@
-//! A private folder in which a JVM writes files for this command. Meanwhile it belongs to the JVM's
-//! user.
+//! A private folder in which a JVM writes files for this command. While the JVM writes, the folder belongs
+//! to the JVM's user.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};

@@ -51,7 +51,7 @@ impl<'j> Trigger<'j> {
             result = self.make(&path);
             match &result {
                 Ok(_) => break,
-                // The JVM does not use the later paths either.
+                // The JVM looks at the next path only if there is no file at this one.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => break,
                 Err(_) => {}
             }
@@ -73,7 +73,7 @@ impl<'j> Trigger<'j> {
             && ![self.user, 0].contains(&there.uid())
             && fs::remove_file(path).is_err()
         {
-            let message = "a file that belongs neither to the JVM's user nor to root has this name, and cannot be removed";
+            let message = "a file that belongs neither to the JVM's user nor to root has this name, and cannot be removed; ask its owner or root to remove it";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
         match File::options().write(true).create_new(true).open(path) {

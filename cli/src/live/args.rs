@@ -20,6 +20,6 @@ pub(crate) struct LiveArgs {
 }
 
 /// The long help text of `--budget`. [`Live::begin`](super::Live::begin) sets no budget for samples.
-const BUDGET: &str = "Processor time that Loadhook may take, in percent of what the program takes by itself, or none; if \
-    Loadhook takes more, hot methods lose probes, and if that is not enough, Loadhook leaves [default: 10 with \
+const BUDGET: &str = "Processor time that Loadhook may take, in percent of what the program takes by itself, or the word \
+    none. Above this limit, hot methods lose probes; if that is not enough, Loadhook leaves [default: 10 with \
     --timing adaptive, else none]";

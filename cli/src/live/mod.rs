@@ -38,8 +38,8 @@ pub(crate) struct Live<'j> {
 /// The reason why an agent did not do something.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The agent does not carry out the order now, or cannot be reached now, for example because it has too many clients.
-    /// A later order may succeed.
+    /// The agent does not carry out the order now, or cannot be reached now, for example because it has too many
+    /// clients. A later order may succeed.
     Refused(String),
     /// The agent or the JVM is gone.
     Gone(Error),
@@ -139,7 +139,7 @@ impl<'j> Live<'j> {
     }
 
     /// Classifies an error as final or passing. It is final if the JVM has ended. Otherwise the agent may only be busy;
-    /// if the agent has left the JVM, the next request fails and shows it.
+    /// if the agent has left the JVM, the next request fails and shows this.
     fn failure(&self, error: Error) -> Failure {
         if self.jvm.has_ended() {
             Failure::Gone(error)

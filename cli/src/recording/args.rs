@@ -17,7 +17,7 @@ pub(crate) struct RecordingArgs {
 
     /// Write the profile to this file; %p in its name is the process id
     ///
-    /// Missing folders are made.
+    /// Missing folders are created.
     #[arg(short, long, value_name = "FILE", default_value = "loadhook-%p.pb.gz")]
     pub(crate) output: PathBuf,
 
@@ -26,7 +26,7 @@ pub(crate) struct RecordingArgs {
     pub(crate) html: Option<PathBuf>,
 
     /// Also write the profile at this interval, for example 500ms, 10s or 5m
-    /// (at least 100ms); if the JVM is killed, the last one remains
+    /// (at least 100ms); if the JVM is killed, the last profile remains
     #[arg(long, value_name = "TIME")]
     snapshot_every: Option<SnapshotInterval>,
 
@@ -54,7 +54,7 @@ impl RecordingArgs {
     /// Adds the other options to those of `choice`, without the files that the agent writes.
     ///
     /// # Errors
-    /// If the options exclude each other.
+    /// Fails if the options exclude each other.
     pub(crate) fn complete(&self, choice: AgentOptions) -> Result<AgentOptions> {
         let options = AgentOptions {
             snapshot_every: self.snapshot_every,

@@ -122,7 +122,7 @@ pub(crate) struct ChoiceArgs {
     clock: Clock,
 
     /// Processor time that Loadhook may take, in percent of what the program
-    /// takes by itself, or none (default: 25 with --timing adaptive, else none)
+    /// takes by itself, or the word none (default: 25 with --timing adaptive, else none)
     ///
     /// If Loadhook takes more, hot methods lose probes. With --timing adaptive and exact, the calls
     /// of short methods are only counted from then on: the counts stay exact, and the time of these

@@ -17,7 +17,7 @@ use crate::report;
 pub(crate) fn show(args: &RecordingArgs, files: &[PathBuf], whole: Option<&Path>) {
     if files.is_empty() {
         say!(
-            "loadhook: no profile. Possible causes: no JVM started, it was killed, or see the message above"
+            "loadhook: no profile. Possible causes: no JVM started, the JVM was killed, or an error that a message above reports"
         );
         return;
     }

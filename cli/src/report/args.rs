@@ -26,7 +26,7 @@ pub(crate) struct ReportArgs {
 
     /// Measure to show: time, allocated (bytes), live (bytes still alive) or
     /// contention (time of waiting for locks)
-    /// [default: a table shows all that the profile has, other formats the first]
+    /// [default: all measures of the profile in a table, the first of them in other formats]
     #[arg(long, value_name = "MEASURE")]
     pub(super) show: Option<Measure>,
 

@@ -63,7 +63,7 @@ fn filter(args: &RewriteArgs) -> Result<Filter> {
     Ok(filter)
 }
 
-/// Returns the location of the tracker. Only archives and folders can contain a tracker, or find
+/// Returns the location of the tracker. Only archives and folders can contain a tracker, or use
 /// one in a jar.
 fn tracker(args: &RewriteArgs, inputs: &[Input]) -> Result<Tracker> {
     let is_class = |input: &&Input| matches!(input.kind, Kind::Class);

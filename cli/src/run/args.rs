@@ -28,8 +28,8 @@ pub(crate) struct RunArgs {
     ])]
     pub(super) hprof: Option<String>,
 
-    /// Load this profiler, which was written for JVMPI, into the JVM. The text after the equals
-    /// sign is its own options, for example ./libold.so=cpu=samples
+    /// Load this profiler, which was written for JVMPI, into the JVM. The text after the first equals
+    /// sign is the profiler's own options, for example ./libold.so=cpu=samples
     #[arg(long, value_name = "LIBRARY=OPTIONS", conflicts_with_all = [
         "include", "exclude", "include_file", "all", "timing", "latencies", "clock", "budget", "sampler", "interval",
         "clock_source", "alloc", "alloc_context", "locks", "max_nodes", "output", "html", "snapshot_every", "gc", "jit", "explain", "top", "control",
@@ -37,8 +37,8 @@ pub(crate) struct RunArgs {
     ])]
     pub(super) jvmpi: Option<String>,
 
-    /// Show virtual threads to the profiler of --jvmpi as threads of their own. Without this, it
-    /// sees their carriers
+    /// Show virtual threads to the profiler of --jvmpi as threads of their own. Without this option,
+    /// the profiler sees their carrier threads
     #[arg(long, requires = "jvmpi")]
     pub(super) virtual_threads: bool,
 
@@ -47,6 +47,6 @@ pub(crate) struct RunArgs {
     pub(super) command: Vec<OsString>,
 }
 
-const SEVERAL_JVMS: &str = "If the command is not java itself, it may start several JVMs. An --output \
-    without %p then holds the profiles of all JVMs together, and each JVM also writes its own file \
-    beside it, x-PID.pb.gz.";
+const SEVERAL_JVMS: &str = "If the command is not java itself, it may start several JVMs. With --output \
+    x.pb.gz, a name without %p, this file then holds the profiles of all JVMs together, and each JVM also \
+    writes its own file beside it, x-PID.pb.gz.";

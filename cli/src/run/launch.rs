@@ -42,7 +42,7 @@ impl Launch<'_> {
     /// Runs the command to its end.
     pub(crate) fn run(&self) -> Result<Ended> {
         let Some((program, arguments)) = self.command.split_first() else {
-            bail!("no command");
+            bail!("no command; give java and its arguments, or a script");
         };
         let is_java = is_java(self.command);
         let name = program.display();

@@ -43,7 +43,7 @@ impl Manifest {
         read.with_context(|| self.path.display().to_string())?;
         let was_removed = !self.is_in_its_place();
         if was_removed {
-            // JVMs that ended later have created a new manifest under the same name.
+            // JVMs that ended after the removal have created a new manifest under the same name.
             written.extend(fs::read(&self.path).unwrap_or_default());
         }
         let mut noted = Noted {

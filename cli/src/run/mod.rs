@@ -23,7 +23,7 @@ use crate::agent_path::{agent_path, utf8};
 use crate::output::{check_writable, say};
 use crate::{recording, report};
 
-/// Runs the command. Its exit code is that of `loadhook run`.
+/// Runs the command, and returns the command's exit code.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     if let Some(options) = &args.hprof {
         return hprof::run(options, &args.command);

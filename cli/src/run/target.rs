@@ -27,8 +27,12 @@ impl Target {
         let file = std::path::absolute(output)?;
         utf8(&file)?;
         let name = file.file_name().and_then(|name| name.to_str());
-        let name = name
-            .with_context(|| format!("--output: {}: not the name of a file", output.display()))?;
+        let name = name.with_context(|| {
+            format!(
+                "--output: {}: not the name of a file; give another name",
+                output.display()
+            )
+        })?;
         // %p stands for the process id in the file's name only, not in the folder's.
         if is_java || name.contains("%p") {
             return Ok(Target { file, whole: None });

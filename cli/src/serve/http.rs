@@ -111,7 +111,7 @@ impl<'a> Incoming<'a> {
     }
 }
 
-/// Reads a head and its length; `None` if it is not complete.
+/// Reads a head and its length; `None` if the head is not complete.
 fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Fault> {
     let mut headers = [EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);

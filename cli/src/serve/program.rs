@@ -1,7 +1,7 @@
 //! The program behind the page: its newest profile, and what the agent watches.
 //!
-//! A profile is only taken when a page asks for one, and not sooner than [`Live::pause`] after the last. So all open
-//! pages share profiles, and the agent writes none while no page is open.
+//! A profile is only taken when a page asks for one, and not sooner than [`Live::pause`] after the last one. So all
+//! open pages share profiles, and the agent writes none while no page is open.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
@@ -44,7 +44,7 @@ struct Inner {
     is_paused: bool,
     /// The agent's patterns as text.
     watched: String,
-    /// The reason why there is no newer profile.
+    /// The reason why no newer profile could be taken.
     problem: Option<String>,
 }
 

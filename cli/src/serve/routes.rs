@@ -37,8 +37,8 @@ fn page(program: &Program) -> Reply {
     }
 }
 
-/// Answers with the state. Adds the newest profile, unless its number is that of `after` in the query: the page has
-/// this profile already.
+/// Answers with the state that the page shows. Adds the newest profile, unless `after` in the query is this profile's
+/// number: the page has the profile already then.
 fn profile(program: &Program, query: &str) -> Reply {
     let after = query
         .strip_prefix("after=")

@@ -14,7 +14,7 @@ const LONGEST: usize = 32;
 #[derive(Default)]
 pub(super) struct Keys(Vec<u8>);
 
-/// The meaning of the first bytes.
+/// The meaning of the first bytes in [`Keys`].
 #[derive(Debug, PartialEq, Eq)]
 enum Begin {
     /// The number of bytes that encode a key, and the key.
@@ -30,8 +30,8 @@ impl Keys {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Takes the next key. If no bytes have come for some time (`is_idle`), a lone escape byte is the key Esc, and the
-    /// beginning of a sequence is dropped.
+    /// Takes the next key. If no bytes have come for some time (`is_idle`), a lone escape byte counts as the Esc key,
+    /// and an unfinished sequence is dropped.
     pub(super) fn next(&mut self, is_idle: bool) -> Option<KeyEvent> {
         loop {
             let (length, key) = match begin(&self.0) {

@@ -202,7 +202,8 @@ impl Top {
             Action::Include(method) => Order::Include(self.pattern(method)?),
             Action::Exclude(method) => Order::Exclude(self.pattern(method)?),
         };
-        // This fails if the worker thread has ended, because the process has. Its last message stays on the screen.
+        // This fails if the worker thread has ended, because the process has ended. The thread's last message stays on
+        // the screen.
         let _ = self.orders.send(order);
         None
     }

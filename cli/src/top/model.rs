@@ -41,7 +41,7 @@ impl Model {
 #[derive(Default)]
 pub(super) struct History {
     methods: HashMap<String, Recent>,
-    /// Set if any interval had durations of calls. The table then keeps its column for them.
+    /// True if an interval so far had durations of calls. The table of methods then keeps its column `p99`.
     has_latencies: bool,
 }
 

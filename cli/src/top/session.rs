@@ -125,7 +125,7 @@ impl Session {
         self.keep_in_sight();
     }
 
-    /// Keeps the cursor on a row, and its row on the screen.
+    /// Moves a cursor that is behind the last row to this row, and scrolls until the cursor's row is on the screen.
     pub(super) fn keep_in_sight(&mut self) {
         self.cursor = self.cursor.min(self.order.len().saturating_sub(1));
         let height = self.height.max(1);

@@ -21,7 +21,7 @@ use signal_hook::flag;
 
 use super::keys::Keys;
 
-/// The terminal, until it is dropped. A panic restores it before its message is printed.
+/// The terminal, until this value is dropped. A panic restores the terminal before the panic's message is printed.
 pub(super) struct Screen {
     terminal: DefaultTerminal,
     keys: Keys,

@@ -97,8 +97,8 @@ impl<'j> Worker<'j> {
         let _ = self.news.send(news);
     }
 
-    /// Returns the reason why there are no more figures. If the process has ended, this is the reason, because it
-    /// explains every other fault.
+    /// Returns the reason why there are no more figures: the end of the process if it has ended, because this explains
+    /// every other fault, otherwise `fault`.
     fn end(&self, fault: &str) -> String {
         if self.jvm.has_ended() {
             format!("process {} has ended", self.jvm.pid())

@@ -30,9 +30,9 @@ use crate::signals::{self, Noted};
 /// The interval at which the agent is asked for calls.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// How a trace has ended.
+/// The way in which a trace ended.
 enum End {
-    /// As the arguments, a signal or the end of the program wanted it.
+    /// Completely: an argument, a signal or the end of the program ended the trace.
     Whole,
     /// The agent has left, or its replies cannot be read.
     Early,
@@ -90,10 +90,11 @@ fn trace(
     let deadline = args
         .duration
         .map(|duration| Instant::now() + duration.duration());
-    // Calls that wait in the agent at the end are still taken. New ones come meanwhile, so there is a bound.
+    // At the end, the calls that wait in the agent are still taken. New calls come meanwhile, so the number of requests
+    // is limited.
     let mut last_looks = 64;
     loop {
-        // This is asked first, so that the calls until then are shown.
+        // The end is noticed before the calls are requested, so that all calls before the end are shown.
         let is_over = stop.code().is_some() || deadline.is_some_and(|it| Instant::now() >= it);
         let traced = match agent.ask(&Request::Traced) {
             Ok(Reply::Traced(traced)) => traced,
@@ -132,8 +133,8 @@ fn tell_end(jvm: &Jvm, failed: Result<Reply>, stop: &Noted) -> End {
             "unexpected reply to the order traced; use a loadhook of the agent's version: {other}"
         ),
         Err(error) if error.is::<AgentLeft>() => {
-            "the agent has left. It was detached, or tracing took more than its budget: trace fewer or longer methods, \
-             or run loadhook attach with --budget none first"
+            "the agent has left: it was detached, or tracing took more than the agent's budget. Trace fewer or longer \
+             methods, or run loadhook attach with --budget none first"
                 .to_owned()
         }
         Err(error) => format!("{error:#}"),
@@ -257,7 +258,9 @@ impl<'a> View<'a> {
         }
         if self.events.left_out > 0 {
             let left_out = counted(self.events.left_out, "call", "calls");
-            say!("loadhook: {left_out} not in the file, which has no room for more");
+            say!(
+                "loadhook: {left_out} not in the file, which is full; trace fewer methods, or for a shorter time"
+            );
         }
         Ok(())
     }

@@ -12,10 +12,10 @@ const MOST: usize = 20_000;
 /// call that ended later.
 const DISORDER_NS: u64 = 1_000_000_000;
 
-/// The calls that may be parts of calls which end later.
+/// Calls that have ended, and that may be inside calls that end later.
 #[derive(Default)]
 pub(super) struct Parts {
-    /// In about the order in which they ended.
+    /// The calls, roughly in the order in which they ended.
     recent: VecDeque<TracedCall>,
 }
 

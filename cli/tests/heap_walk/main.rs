@@ -83,7 +83,7 @@ fn options_that_exclude_each_other_are_refused() {
         ),
         (
             &["--max-memory", "1g"],
-            "error: --max-memory needs --via jvmti\n",
+            "error: --max-memory limits only the walk of --via jvmti; add --via jvmti, or leave out --max-memory\n",
         ),
     ] {
         done(&mut dump(folder.path(), "1", "h", options)).expect(1, "", &[said]);

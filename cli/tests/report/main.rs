@@ -296,7 +296,7 @@ fn files_that_are_no_profiles_are_refused() {
         ),
         (
             "empty",
-            "error: empty: the file is empty; a profile is written when the JVM ends\n",
+            "error: empty: the file is empty; wait until the JVM has ended, or profile again\n",
         ),
         (
             "report.json",

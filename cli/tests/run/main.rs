@@ -341,7 +341,7 @@ fn commands_that_cannot_start_are_reported() {
         "",
         &["error: cannot start java: no folder on PATH has this command; "],
     );
-    let no_profile = "loadhook: no profile. Possible causes: no JVM started, it was killed, or see the message above\n";
+    let no_profile = "loadhook: no profile. Possible causes: no JVM started, the JVM was killed, or an error that a message above reports\n";
     let result = start(&["java", "-XX:Nonsense", "Main"]);
     result.expect(1, "", &["Unrecognized VM option 'Nonsense'", no_profile]);
     assert_eq!(result.err.matches("loadhook").count(), 1);

@@ -68,10 +68,9 @@ fn fields(details: &Details, objects: &[u32]) -> Vec<Option<(Vec<Field>, u64)>> 
         .collect()
 }
 
-/// Checks that both ways give the same threads, except for names that are missing. The shared
-/// passes find the array of a thread's name in the graph; the other reader finds the array by the
-/// fields of the name. The two arrays differ if the class of strings has more references, or if two
-/// objects have the same identifier.
+/// Checks that both ways give the same threads, except for names that are missing. The shared passes find the array of
+/// a thread's name in the graph; the other reader finds the array by the fields of the name's string. The two arrays
+/// may differ if the class of strings has further reference fields, or if two objects have the same identifier.
 fn same_threads(mut shared: Vec<Thread>, mut single: Vec<Thread>) {
     for threads in [&mut shared, &mut single] {
         threads.sort_by_key(|thread| thread.serial);

@@ -56,8 +56,8 @@ fn any_memory_will_do() {
     let dump = dump(&edges, &[4999]);
     for memory in (0..=400_000).step_by(25_000) {
         let (graph, _) = Graph::read(|| Ok(&dump[..]), memory).expect("the dump is readable");
-        // The path consists of the objects 4999, half of it, half of that and so on, and of two
-        // classes.
+        // 14 objects are reachable: 4999, 2499, 1249 and so on to 0, each with half the number of the object before.
+        // Two classes are reachable, too.
         assert_eq!(
             graph
                 .dominators()

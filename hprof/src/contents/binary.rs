@@ -25,7 +25,7 @@ use crate::trace_table::TraceTable;
 use crate::types::Type;
 use crate::visitor::Visitor;
 
-/// The flag of sites that are ordered by allocated bytes instead of live bytes.
+/// The bit of [`AllocSites::flags`] that is set if sites are ordered by allocated bytes instead of live bytes.
 const BY_ALLOCATED: u16 = 2;
 
 /// Reads a binary file up to the first fault.
@@ -105,7 +105,7 @@ impl Building {
         name.unwrap_or_default().into_owned()
     }
 
-    /// Returns the name of a class with dots, as the text format has it.
+    /// Returns the name of the class with this serial number, with dots instead of slashes, as in the text format.
     fn class(&self, serial: u32) -> String {
         let name = self.classes.get(&serial).map(|name| self.name(*name));
         name.unwrap_or_else(|| "<unknown class>".to_owned())

@@ -17,7 +17,7 @@ pub struct Contents {
     pub traces: BTreeMap<u32, Trace>,
     /// Tables and dumps, in the order of the file.
     pub sections: Vec<Section>,
-    /// Number of lines about single events of monitors, outside of dumps.
+    /// Number of lines that report one event of a monitor each. Dumps of monitors do not count.
     pub monitor_events: u64,
     /// Statements that contradict each other.
     pub warnings: Vec<Warning>,
@@ -95,7 +95,7 @@ pub struct MonitorDump {
 /// A monitor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MonitorState {
-    /// The descriptor of the class of the monitor's object.
+    /// The class of the monitor's object, as a descriptor (JVMS §4.3.2).
     pub class: String,
     /// The thread that owns the monitor.
     pub owner: Option<Owner>,

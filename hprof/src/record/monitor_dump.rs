@@ -14,7 +14,7 @@ pub struct DumpedThread {
     pub thread: u32,
     /// Serial number of the thread's trace.
     pub trace: u32,
-    /// Identifier of a name that is the thread's state, in the letters of the text format.
+    /// Identifier of a name: the thread's state, in the letters that the text format uses, for example `MW`.
     pub status: u64,
 }
 
@@ -44,7 +44,7 @@ impl DumpedThread {
 /// enter, then the threads that wait to be notified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DumpedMonitor {
-    /// Identifier of a name that is the descriptor of the class of the monitor's object.
+    /// Identifier of a name: the class of the monitor's object, as a descriptor (JVMS §4.3.2).
     pub class: u64,
     /// Serial number of the thread that owns the monitor; 0 if no thread does.
     pub owner: u32,

@@ -11,7 +11,7 @@ use crate::tag::top;
 /// The table to which times by trace belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimesOf {
-    /// `CPU TIME (ms)`: calls, and the time that their innermost method took by itself.
+    /// `CPU TIME (ms)`: calls of the trace's innermost method, and the time that this method took by itself.
     Calls,
     /// `MONITOR TIME`: contended monitors, and the time that threads waited for them.
     Monitors,

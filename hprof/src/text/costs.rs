@@ -10,7 +10,8 @@ use super::scan::Scan;
 pub enum CostKind {
     /// Samples in which a trace was found.
     Samples,
-    /// Milliseconds that the innermost method of a trace took by itself at this trace, and how often it was called there.
+    /// Milliseconds that the innermost method of a trace took by itself at this trace, and how often it was called
+    /// there.
     Times,
     /// Milliseconds that threads waited for a monitor at a trace, and how often they waited.
     Monitors,

@@ -4,7 +4,7 @@ use std::io;
 
 /// The fault that stopped the reading of a text, and its place.
 #[derive(Debug, thiserror::Error)]
-#[error("{kind} in line {line}, column {column}")]
+#[error("line {line}, column {column}: {kind}")]
 pub struct TextError {
     /// The fault.
     pub kind: TextErrorKind,
@@ -25,12 +25,12 @@ pub enum TextErrorKind {
     #[error("not HPROF's text: it does not begin with `JAVA PROFILE 1.0.1, created`")]
     NoHeader,
     /// A line is longer than a line of this format can be.
-    #[error("a line of more than {0} bytes")]
+    #[error("the line is longer than {0} bytes")]
     LongLine(usize),
     /// A line is not allowed here, or its text differs from the format.
     #[error("this is not {0}")]
     NotA(&'static str),
     /// The file ends too soon, because the JVM ended or the disk was full while the file was written.
-    #[error("the file is cut off: `{0}` is missing")]
+    #[error("the file is cut off: {0} is missing")]
     Truncated(String),
 }

@@ -71,7 +71,7 @@ struct Layout {
     fields: Vec<(u64, Type)>,
 }
 
-/// The parts of a dump to which its objects refer.
+/// The names, classes, threads and traces of a dump, and the identifiers of its objects.
 #[derive(Default)]
 struct Survey {
     id_size: usize,
@@ -199,7 +199,7 @@ struct HeapLines<'s, F> {
     /// Index of the next element of the current array.
     next: u32,
     line: F,
-    /// The first fault in passing on elements, which the visitor's method for elements cannot return.
+    /// The first error that `line` returned for an element. It is kept, because [`Visitor::elements`] cannot return it.
     fault: Option<io::Error>,
 }
 
@@ -292,7 +292,7 @@ impl<F: FnMut(&Line) -> io::Result<()>> Visitor for HeapLines<'_, F> {
         }))?;
         let survey = self.survey;
         let mut next = class;
-        // A circle of superclasses is left after as many steps as there are classes.
+        // In a faulty dump, superclasses may form a circle. The limit of steps ends the loop also then.
         for _ in 0..survey.layouts.len() {
             let Some(layout) = survey.layouts.get(&next) else {
                 break;

@@ -12,8 +12,8 @@ pub struct ThreadState {
     pub thread: u32,
     /// Serial number of the thread's trace.
     pub trace: u32,
-    /// The thread's state: `R` runs, `MW` waits for a monitor, `CW` waits to be notified, `SL` sleeps. Before it,
-    /// `S|` means suspended, `intr|` interrupted, `native|` in native code.
+    /// The thread's state: `R` runs, `MW` waits for a monitor, `CW` waits to be notified, `SL` sleeps. Before
+    /// these letters, `S|` means suspended, `intr|` interrupted, `native|` in native code.
     pub status: String,
 }
 

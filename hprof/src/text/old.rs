@@ -12,7 +12,8 @@ pub const OLD_HEADER: &str = "count callee caller time";
 /// Stands for the caller of a method that was called from outside of Java.
 pub const UNKNOWN_CALLER: &str = "<unknown caller>";
 
-/// Maximum number of bytes of a line. The names of a method may have three times 64 KiB.
+/// Maximum number of bytes of a line. A line has two methods. Class, name and descriptor of each have at most
+/// 64 KiB.
 const LONGEST: usize = 1 << 19;
 
 /// The calls of one method by another.
@@ -32,7 +33,7 @@ impl OldCall {
     fn parse(line: &str) -> Option<OldCall> {
         let (count, rest) = line.split_once(' ')?;
         let (methods, ms) = rest.rsplit_once(' ')?;
-        // No other name of a caller contains a space.
+        // Only this caller contains a space.
         let of_unknown = methods.strip_suffix(UNKNOWN_CALLER);
         let (callee, caller) = match of_unknown.and_then(|callee| callee.strip_suffix(' ')) {
             Some(callee) => (callee, UNKNOWN_CALLER),
@@ -72,7 +73,7 @@ impl OldCall {
                 continue;
             }
             let row = OldCall::parse(text);
-            rows.push(row.ok_or_else(|| fault(TextErrorKind::NotA("a row of this list")))?);
+            rows.push(row.ok_or_else(|| fault(TextErrorKind::NotA("a row of the list")))?);
         }
         Ok(())
     }
@@ -122,12 +123,12 @@ mod tests {
             (
                 LIST.replace("1000 A", "x A"),
                 0,
-                "this is not a row of this list in line 2, column 1",
+                "line 2, column 1: this is not a row of the list",
             ),
             (
                 LIST.trim_end().to_owned(),
                 1,
-                "the file is cut off: `the end of a line` is missing in line 3, column 1",
+                "line 3, column 1: the file is cut off: the end of a line is missing",
             ),
         ] {
             let (read, error) = read(&list);

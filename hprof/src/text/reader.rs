@@ -101,7 +101,8 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Returns whether a line has the titles of a table's columns. Their spaces differ between versions of HPROF.
+    /// Returns whether a line has the titles of a table's columns. Versions of HPROF put different numbers of spaces
+    /// between the titles.
     fn is_title(&self, text: &str) -> bool {
         let words = || text.split_whitespace();
         match self.section {
@@ -113,7 +114,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Reads the text of the next line without its end.
+    /// Reads the next line and returns it without its line break.
     fn next_text(&mut self) -> Result<Option<String>, TextError> {
         self.bytes.clear();
         self.number += 1;
@@ -150,7 +151,7 @@ impl<R: BufRead> Reader<R> {
                 if text == end.to_string() {
                     return Ok(self.end(end));
                 }
-                self.read(text, "a row of this table", |line| {
+                self.read(text, "a row of the table", |line| {
                     Cost::parse(line).map(Line::Cost)
                 })
             }
@@ -288,7 +289,7 @@ impl<R: BufRead> Reader<R> {
     #[cold]
     fn truncated(&self, before: &str) -> TextError {
         self.error(
-            TextErrorKind::Truncated(before.to_owned()),
+            TextErrorKind::Truncated(format!("`{before}`")),
             self.bytes.len(),
         )
     }

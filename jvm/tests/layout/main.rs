@@ -221,7 +221,7 @@ fn capabilities(c: &mut String, feature: u32) {
     }
 }
 
-/// A C program that prints a line for each number that differs, and fails.
+/// Returns a C program that prints a line for each number that differs, and fails if there is one.
 fn probe(feature: u32) -> String {
     let mut c = String::from(
         "#include <jvmti.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n\

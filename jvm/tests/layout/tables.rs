@@ -1,4 +1,5 @@
-//! Names in the headers, and the numbers in `sys` that are compared with theirs.
+//! Names in the headers, each with the number in `sys` that is compared with the number in the
+//! header.
 
 use loadhook_jvm::sys::{capability, event, jni, jvmti, reference};
 

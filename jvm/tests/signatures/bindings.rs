@@ -94,7 +94,7 @@ impl Aliases {
         }
     }
 
-    /// All C types that a Rust type of the bindings stands for.
+    /// Returns all C types that a Rust type of the bindings stands for.
     ///
     /// The agent has one type where the headers have several: `c_int` for all enums, and untyped
     /// pointers for the environments that it passes on.
@@ -157,8 +157,8 @@ impl Aliases {
 }
 
 impl Signature {
-    /// Every C type that this signature can stand for. `declarator` is inserted after the return
-    /// type: `*` for a pointer to the function.
+    /// Returns every C type that this signature can stand for. `declarator` is inserted after the
+    /// return type: `*` for a pointer to the function.
     pub(crate) fn c_types(&self, declarator: &str) -> Vec<String> {
         let mut lists = vec![String::new()];
         for types in &self.parameters {
@@ -184,7 +184,7 @@ fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// The C types that the agent's pointers to an untyped table, or to `c_void`, stand for.
+/// Returns the C types that may be the target of one of the agent's pointers to an untyped table or to `c_void`.
 fn environments(pointee: &Type) -> Option<&'static [&'static str]> {
     let Type::Path(path) = pointee else {
         return None;

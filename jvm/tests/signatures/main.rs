@@ -1,9 +1,9 @@
 //! Compares the types of function pointers with the headers of the JDKs.
 //!
-//! Our libraries call functions of JNI and JVM TI through pointers whose types they declare themselves, and
-//! the JVM calls functions of theirs. The test reads these types from the sources,
-//! writes each as a C type, and has the C compiler compare it with the type in `jni.h` and
-//! `jvmti.h`. `layout.rs` compares the slots, numbers and structs.
+//! Our libraries call functions of JNI and JVM TI through pointers whose types they declare themselves, and the JVM
+//! calls functions of our libraries. The test reads the types of all these functions from the sources, writes each as a
+//! C type, and has the C compiler compare it with the type in `jni.h` and `jvmti.h`. The test `layout` compares the
+//! slots, numbers and structs.
 
 use std::any::TypeId;
 use std::collections::BTreeSet;
@@ -75,21 +75,21 @@ const CALLED_SINCE_21: [(&str, &str); 4] = [
     ("virtual_thread_unmount", "jvmtiEventVirtualThreadStart"),
 ];
 
-/// The functions with C linkage that no header declares: they implement native methods of Java classes, or handle a
-/// signal.
+/// Returns whether a function with C linkage is one that no header declares, because it implements a native method of a
+/// Java class, or handles a signal.
 fn is_undeclared(function: &str) -> bool {
     function.starts_with("Java_")
         || ["define_class_0", "define_anonymous_class_0", "on_signal"].contains(&function)
 }
 
-/// The functions that the JVM calls and that the headers of a JDK of this feature release declare.
+/// Returns the functions that the JVM calls and that the headers of a JDK of this feature release declare.
 fn called_by_the_jvm(feature: u32) -> impl Iterator<Item = (&'static str, &'static str)> {
     let since_21 = CALLED_SINCE_21.into_iter().filter(move |_| feature >= 21);
     CALLED_BY_THE_JVM.iter().copied().chain(since_21)
 }
 
-/// Checks that the Rust types have the sizes of the C types they stand for. `jboolean` is an
-/// integer, since a `bool` with a byte other than 0 and 1 is undefined behaviour.
+/// The C types, and the sizes of the Rust types that stand for them. The sizes must be equal.
+/// `jboolean` is an integer, since a `bool` with a byte other than 0 and 1 is undefined behaviour.
 const SIZES: &[(&str, usize)] = &[
     ("jint", size_of::<Int>()),
     ("jlong", size_of::<Long>()),
@@ -127,7 +127,7 @@ fn bindings() -> Result<Bindings> {
     Ok(bindings)
 }
 
-/// The name of a slot's function in the header, for example `GetMethodID` for `jni::GET_METHOD_ID`.
+/// Returns the name of a slot's function in the header, for example `GetMethodID` for `jni::GET_METHOD_ID`.
 fn header_name(slot: &str) -> String {
     let (_, name) = slot.split_once("::").unwrap_or(("", slot));
     let word = |word: &str| match word {
@@ -137,7 +137,7 @@ fn header_name(slot: &str) -> String {
     name.split('_').map(word).collect()
 }
 
-/// The name of the struct in the header that contains the slot.
+/// Returns the name of the struct in the header that contains the slot.
 fn table(slot: &str) -> &'static str {
     match slot.split_once("::") {
         Some(("invoke", _)) => "struct JNIInvokeInterface_",
@@ -163,7 +163,7 @@ fn compare(c: &mut String, name: &str, header: &str, signature: &Signature) {
     .unwrap();
 }
 
-/// A C source that compiles only if all signatures agree with the headers of this feature release.
+/// Returns a C source that compiles only if all signatures agree with the headers of this feature release.
 fn c_source(bindings: &Bindings, feature: u32) -> Result<String> {
     let mut c = String::from("#include <jni.h>\n#include <jvmti.h>\n");
     for (name, size) in SIZES {
@@ -267,7 +267,7 @@ fn booleans_of_the_jvm_are_bytes() {
     assert_eq!(TypeId::of::<Boolean>(), TypeId::of::<u8>());
 }
 
-/// A file of bindings with one function, `IsSameObject`, of this type.
+/// Returns the bindings in a file that calls one function, `IsSameObject`, with this type.
 fn is_same_object(signature: &str) -> Result<Bindings> {
     let mut bindings = Bindings::default();
     let source = format!(

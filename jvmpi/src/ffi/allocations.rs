@@ -1,4 +1,4 @@
-//! Reports allocations. The JVM reports most objects once, but an object that the JVM makes itself twice.
+//! Reports allocations. The JVM reports most objects once. An object that the JVM makes itself is reported twice.
 //!
 //! From JDK 21 on, a clone loses its tag between the two reports: the JVM reports the new object, and then copies
 //! the original over it, including the header by which the tag is found. So the layer sets the tag again, and the

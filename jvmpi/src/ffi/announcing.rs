@@ -48,7 +48,7 @@ pub(super) fn of_thread(env: usize) -> usize {
 }
 
 /// Returns the number for which the `THREAD_END` of the thread with this environment waits. A dump that names threads
-/// marks it.
+/// marks this number.
 pub(super) fn of_end(env: usize) -> usize {
     env | 4
 }

@@ -46,7 +46,8 @@ pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
     layer::send(wanted, event::JVM_INIT_DONE, layer::id(jni), NO_DATA);
 }
 
-/// Sends the definitions of what exists already, when a profiler enables an event after the JVM's initialisation.
+/// Sends the definitions of the threads, classes, objects or compiled methods that exist already, when a profiler
+/// enables their event after the JVM's initialisation.
 pub(super) fn enabled_later(jni: Jni<'_>, event_type: Int) {
     match event_type {
         event::THREAD_START => existing_threads(jni),
@@ -78,7 +79,8 @@ fn existing_threads(jni: Jni<'_>) {
 }
 
 /// Sends `CLASS_LOAD` for every prepared class, to each profiler that has not got it. A class that is not prepared has
-/// no methods yet; its `CLASS_LOAD` is sent when it is prepared, or when an event has its id.
+/// no methods yet; its `CLASS_LOAD` is sent when the class is prepared, or before the first event that refers to the
+/// class.
 fn existing_classes(jni: Jni<'_>) {
     each_class(jni, |jvmti, jni, class| {
         if jvmti.class_methods(class).is_some() {
@@ -87,7 +89,7 @@ fn existing_classes(jni: Jni<'_>) {
     });
 }
 
-/// Sends `CLASS_LOAD` for every class to all who have not got it.
+/// Sends `CLASS_LOAD` for every class, to each profiler that wants this event and has not got it.
 pub(super) fn all_classes(jni: Jni<'_>) {
     // Preparing a class may load others.
     for _ in 0..MOST_ROUNDS {
@@ -116,7 +118,7 @@ fn each_class(jni: Jni<'_>, visit: impl Fn(Jvmti, Jni<'_>, Local<'_>)) {
 /// Gives every object an id, and sends `OBJECT_ALLOC`.
 pub(super) fn existing_objects(jni: Jni<'_>) {
     existing_classes(jni);
-    // A heap walk names the class of an object by its tag.
+    // A heap walk names the class of an object by the tag of that class.
     each_class(jni, |_, jni, class| {
         definitions::id_of(jni, class);
     });
@@ -125,7 +127,7 @@ pub(super) fn existing_objects(jni: Jni<'_>) {
     });
 }
 
-/// Runs a walk over the heap that gives objects ids, and sends `OBJECT_ALLOC` for those that it returns.
+/// Runs a walk over the heap that gives objects ids, and sends `OBJECT_ALLOC` for the objects that the walk returns.
 pub(super) fn tag_all(jni: Jni<'_>, walk: impl FnOnce(Jvmti) -> Vec<NewlyTagged>) {
     let Some(jvmti) = layer::jvmti() else {
         return;

@@ -19,9 +19,10 @@ pub(super) unsafe fn on_event(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
     guarded((), || jni.without_exception(|| body(jni)));
 }
 
-/// Prepares a callback for the local references of the code that has caused the event. Whoever retransforms classes has a
-/// reference to each of them, and before JDK 21 `-Xcheck:jni` counts these in the callback, and warns. A frame of the
-/// callback's own would not help, because they are counted again when it is popped. A pending exception stays.
+/// Prepares a callback for the local references of the code that has caused the event: code that retransforms classes
+/// holds a reference to each class. Before JDK 21, `-Xcheck:jni` counts these references in the callback, and warns. A
+/// frame of the callback's own would not help, because the references are counted again when that frame is popped. A
+/// pending exception stays.
 ///
 /// # Safety
 /// `env` must be the `JNIEnv` of this thread, or null.
@@ -32,9 +33,9 @@ pub(super) unsafe fn expect_references(env: *mut c_void) {
     }
 }
 
-/// Runs `body` if the thread has sent `THREAD_START` and not yet `THREAD_END`, because a profiler may get no event of a
-/// thread outside of these two. An object that the thread allocates at another time is announced when an event
-/// first refers to it.
+/// Runs `body` if the thread has sent `THREAD_START` and not yet `THREAD_END`. A profiler must not get events of a
+/// thread outside of this time. An object that the thread allocates outside of it is announced when an event first
+/// refers to it.
 ///
 /// # Safety
 /// `env` must be the `JNIEnv` of this thread.
@@ -49,7 +50,8 @@ pub(super) unsafe fn on_thread(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
 /// may continue on another one. Then no carrier waits, and `body` is not run, because profilers know only carriers.
 ///
 /// # Safety
-/// `env` must be the `JNIEnv` of this thread, and `thread` a reference to it or to the virtual thread that it carries.
+/// `env` must be the `JNIEnv` of this thread, and `thread` a reference to this thread or to the virtual thread that it
+/// carries.
 pub(super) unsafe fn on_waiting_thread(
     env: *mut c_void,
     thread: Object,

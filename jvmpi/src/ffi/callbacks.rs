@@ -353,7 +353,7 @@ unsafe extern "system" fn monitor_contended_entered(
     unsafe {
         on_waiting_thread(env, thread, |jni| {
             threads::set_entering(jni, false);
-            // If there is no record of the wait, it began before the first profiler enabled an event of monitors.
+            // If there is no record of the wait, the wait began before the first profiler enabled an event of monitors.
             let entering = threads::on_own(env, |own| own.entering.take());
             let Some(Entering { told, owner }) = entering.flatten() else {
                 return;

@@ -10,7 +10,7 @@ use super::lines;
 use super::own::text;
 use crate::abi::{self, ClassLoad, Data, Int, ObjectId};
 
-/// The data of a `CLASS_LOAD`. It owns the texts to which the event's pointers lead.
+/// The data of a `CLASS_LOAD`, with the texts to which the event's pointers lead.
 pub(super) struct Load {
     id: ObjectId,
     name: CString,

@@ -1,9 +1,10 @@
-//! Facts about the code of methods, kept until classes are retransformed. Then a method has the same id, but other
-//! code, whose offsets differ.
+//! Facts about the code of methods, kept until classes are retransformed. After that, a method has the same id, but
+//! other code with other offsets.
 //!
-//! Other agents retransform classes, too. Only the class-load hook shows it, just before the code changes. So facts are
-//! kept only while the hook is on, and not those that were read shortly after such a change was noticed, or after the
-//! hook was switched on: a change that began before that was not noticed.
+//! Other agents retransform classes, too. Only the class-load hook shows such a change, just before the code changes.
+//! So facts are kept only while the hook is on. Facts that are read shortly after a change was noticed are not kept,
+//! because they may be about the old code. Facts that are read shortly after the hook was switched on are not kept
+//! either, because a change may have begun before, unnoticed.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
@@ -38,7 +39,7 @@ pub(super) fn set_watched(is_watched: bool) {
     IS_WATCHED.store(is_watched, Ordering::SeqCst);
 }
 
-/// Notes that the hook has seen new code for a class, perhaps that of another agent. The class gets it soon.
+/// Notes that the hook has seen new code for a class, perhaps code of another agent. The class gets this code soon.
 pub(super) fn notice() {
     NOTICED.store(own::now(), Ordering::SeqCst);
     changed();
@@ -48,7 +49,7 @@ fn changed() {
     CHANGES.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Runs `retransform`. Facts that are read meanwhile are not kept, since nobody knows of which code they are.
+/// Runs `retransform`. Facts that are read meanwhile are not kept, since they may be about the old or the new code.
 pub(super) fn while_changing<T>(retransform: impl FnOnce() -> T) -> T {
     UNDER_WAY.fetch_add(1, Ordering::SeqCst);
     let result = retransform();
@@ -82,7 +83,8 @@ impl<T: Clone> Facts<T> {
         Facts(RwLock::new(None))
     }
 
-    /// Returns the fact about a method. Calls `read` if it is not known, or if code has changed since.
+    /// Returns the fact about a method. Calls `read` if the fact is not known, or if code has changed since the fact
+    /// was read.
     pub(super) fn get(&self, method: MethodKey, read: impl FnOnce() -> Option<T>) -> Option<T> {
         let before = changes();
         {

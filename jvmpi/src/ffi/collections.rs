@@ -30,7 +30,7 @@ static QUEUE: Mutex<Queue> = Mutex::new(Queue {
     freed: Vec::new(),
 });
 static WAKE: Condvar = Condvar::new();
-/// How often collections were disabled without being enabled again.
+/// Number of times that collections were disabled without being enabled again.
 static DISABLED: AtomicI32 = AtomicI32::new(0);
 static DELIVERING: AtomicBool = AtomicBool::new(false);
 static HAS_THREAD: AtomicBool = AtomicBool::new(false);

@@ -14,7 +14,7 @@ struct State {
     used: i64,
     /// The clock of the carrier; `None` while the virtual thread has no carrier.
     clock: Option<libc::clockid_t>,
-    /// The time of this clock at which the virtual thread would have had no time yet.
+    /// The reading of `clock` at which the virtual thread's time would be 0.
     zero: i64,
 }
 
@@ -38,7 +38,7 @@ impl Meter {
         used - std::mem::replace(&mut state.used, used)
     }
 
-    /// Returns the time so far. Any thread may ask.
+    /// Returns the time so far. Any thread may call this.
     pub(super) fn read(&self) -> i64 {
         let state = self.state();
         match state.clock {
@@ -69,7 +69,7 @@ mod tests {
         work();
         assert!(running >= 1_000_000 && first >= running);
         assert_eq!(meter.read(), first);
-        // Another carrier goes on.
+        // Another carrier continues the virtual thread.
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 meter.start();

@@ -73,7 +73,7 @@ fn announce_object(jni: Jni<'_>, object: Local<'_>, id: ObjectId, env: EnvId) {
     }
 }
 
-/// Sends `OBJECT_ALLOC` as requested.
+/// Sends the `OBJECT_ALLOC` that a profiler has requested.
 pub(super) fn requested_object(jni: Jni<'_>, object: Local<'_>, id: ObjectId, to: Profilers) {
     let event_type = event::OBJECT_ALLOC | REQUESTED;
     send_alloc(to, event_type, layer::id(jni), alloc_of(jni, object, id));
@@ -266,7 +266,8 @@ pub(super) fn class_count() -> usize {
     classes.as_ref().map_or(0, HashMap::len)
 }
 
-/// Returns the facts about the objects of a class, given by its id, for objects that a heap walk has reached.
+/// Returns the facts about the objects of the class with this id; `None` if the class is not known. Sends no event, so
+/// that a heap walk may call this.
 pub(super) fn facts_by_id(id: ObjectId) -> Option<Facts> {
     let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);
     classes.as_ref()?.get(&id).map(|known| known.facts)

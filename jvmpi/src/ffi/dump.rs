@@ -47,7 +47,7 @@ pub(super) fn heap(jni: Jni<'_>, level: Int, to: Profilers) -> bool {
     sent
 }
 
-/// Sends a dump of one object. Only the object is walked.
+/// Sends a dump of one object. The walk covers only this object.
 pub(super) fn object(jni: Jni<'_>, id: usize, to: Profilers) -> bool {
     let Some(copy) = HeapCopy::of_object(jni, tags::find(jni, id)) else {
         return false;

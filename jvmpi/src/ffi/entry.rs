@@ -68,8 +68,8 @@ const INVOKE_FUNCTIONS: usize = 8;
 /// The functions to call when the JVM ends: each profiler's `JVM_OnUnload`, with the profiler's `JavaVM`, as addresses.
 static UNLOADING: Mutex<Vec<(OnUnload, usize)>> = Mutex::new(Vec::new());
 
-/// True if profilers see virtual threads as threads. The choice of the first profiler holds for all, since one record of
-/// a thread serves them all.
+/// True if profilers see virtual threads as threads. The choice of the first profiler holds for all, since one record
+/// of a thread serves all profilers.
 static VIRTUAL_THREADS: OnceLock<bool> = OnceLock::new();
 
 /// Entry point for `-agentpath`. Each profiler has an `-agentpath` of its own.
@@ -265,7 +265,7 @@ unsafe extern "C" fn get_env(vm: *mut sys::Table, env: *mut *mut c_void, version
         let get_env: GetEnv = std::mem::transmute_copy(&*(*real).functions.add(invoke::GET_ENV));
         let answer = get_env(real, env, version);
         if answer == JNI_OK && (1..VERSION_1).contains(&version) {
-            // It is a version of JNI.
+            // `version` is one of JNI.
             *env = layer::shown(*env);
         }
         answer
@@ -291,7 +291,7 @@ unsafe extern "C" fn destroy_java_vm(_vm: *mut sys::Table) -> Int {
 /// `AttachCurrentThread` and `AttachCurrentThreadAsDaemon`.
 type Attach = unsafe extern "C" fn(*mut sys::Table, *mut *mut c_void, *mut c_void) -> Int;
 
-/// Calls one of these functions.
+/// Calls `AttachCurrentThread` or `AttachCurrentThreadAsDaemon`, by its place in the table.
 ///
 /// # Safety
 /// The arguments must be those of the function.

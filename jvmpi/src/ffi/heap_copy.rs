@@ -62,7 +62,7 @@ pub(super) struct HeapCopy {
     classes: HashMap<usize, Class>,
     objects: BTreeMap<usize, Object>,
     roots: Vec<Root>,
-    /// Environments of threads, by the ids of their objects.
+    /// Environments of threads, by the ids of the threads' objects.
     threads: HashMap<usize, usize>,
     /// Objects that got their id in the walk.
     new: Vec<NewlyTagged>,
@@ -227,7 +227,7 @@ impl HeapCopy {
             bytes.u1(tag);
             bytes.pointer(root.object);
             if tag == record::JNI_GLOBAL {
-                // The JVM does not show which reference it is.
+                // The JVM does not show the JNI reference that holds the object.
                 bytes.pointer(0);
             }
             let Some(env) = env.filter(|_| needs_env) else {

@@ -17,7 +17,8 @@ use crate::bytecode::{Bytecode, Info};
 
 /// The code of methods that were stepped through.
 static CODES: Facts<Arc<Bytecode>> = Facts::new();
-/// Number of times that the event was enabled. A branch from before the last time is not sent any more.
+/// Number of times that the event was enabled. The event of a branch that ran before the last time is not sent any
+/// more.
 static BEGINNINGS: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {

@@ -119,7 +119,7 @@ pub(super) fn is_running() -> bool {
     RUNNING.load(Ordering::SeqCst)
 }
 
-/// Notes that the JVM is ending, so that nothing is prepared any more.
+/// Notes that the JVM is ending, so that probes in loaded classes are not changed any more.
 pub(super) fn set_ending() {
     ENDING.store(true, Ordering::SeqCst);
 }
@@ -140,8 +140,8 @@ pub(super) fn wanted(event: Int) -> Profilers {
     WANTED[event as usize].load(Ordering::Relaxed)
 }
 
-/// Returns the profilers that get the second event of a pair now, when the first was sent to `told`. A profiler that
-/// has enabled both since gets neither.
+/// Returns the profilers that get the second event of a pair now. The first event was sent to `told`. A profiler that
+/// has enabled both events since gets neither.
 #[inline]
 pub(super) fn wanted_after(second: Int, first: Int, told: Profilers) -> Profilers {
     wanted(second) & (told | !wanted(first))
@@ -210,8 +210,8 @@ pub(super) fn set_mounted(env: EnvId) {
     MOUNTED.set(env);
 }
 
-/// Returns the id of the calling thread, whose JNI environment is `env`: the address of this environment, or of that of
-/// the virtual thread that it runs.
+/// Returns the id of the calling thread, whose JNI environment is `env`: this environment, or the environment of the
+/// virtual thread that the calling thread runs.
 pub(super) fn shown(env: *mut c_void) -> EnvId {
     let mounted = mounted();
     if mounted.is_null() { env } else { mounted }

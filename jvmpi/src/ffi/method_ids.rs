@@ -22,14 +22,14 @@ static CHUNKS: [AtomicPtr<Chunk>; MOST_CHUNKS] =
     [const { AtomicPtr::new(null_mut()) }; MOST_CHUNKS];
 const MOST_CHUNKS: usize = 4096;
 const CHUNK: usize = 4096;
-/// The number of methods that can have a number, so that the layer's memory stays bounded. Numbers of unloaded methods
-/// are not given again.
+/// The largest number of methods that can have a number. It bounds the layer's memory. Numbers of unloaded methods are
+/// not given again.
 pub(super) const MOST: usize = MOST_CHUNKS * CHUNK;
 type Chunk = [AtomicPtr<c_void>; CHUNK];
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
-/// The number of each method whose id is known. The method keeps it when its class is retransformed, so that numbers
-/// are not used up.
+/// The number of each method whose id is known. The method keeps its number when its class is retransformed, so that
+/// numbers are not used up.
 static NUMBERS: Mutex<Option<HashMap<MethodKey, u32>>> = Mutex::new(None);
 /// Held while a chunk is made.
 static MAKING: Mutex<()> = Mutex::new(());
@@ -49,7 +49,7 @@ pub(super) struct Methods {
 }
 
 impl Methods {
-    /// Collects the methods of a class that may exist already.
+    /// Collects the known numbers of the methods of `class`, which is null if the class does not exist yet.
     pub(super) fn of(class: Local<'_>) -> Self {
         let ids = layer::jvmti()
             .filter(|_| !class.is_null())
@@ -80,8 +80,8 @@ impl Methods {
 /// The name of a class and the hash of its loader.
 type Key = (Vec<u8>, i32);
 
-/// The methods of classes that are not prepared yet. A class may have several lists: if two threads define it at the
-/// same time, one of them fails.
+/// The methods of classes that are not prepared yet. A key may have several lists: if two threads define the class at
+/// the same time, each adds a list, but one definition fails.
 static WAITING: Mutex<Option<HashMap<Key, Vec<Vec<Numbered>>>>> = Mutex::new(None);
 
 /// Gives a method a number; `None` if there are too many methods.

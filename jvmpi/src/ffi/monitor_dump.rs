@@ -1,4 +1,4 @@
-//! `MONITOR_DUMP`: who owns which monitor, and who waits.
+//! `MONITOR_DUMP`: which thread owns which monitor, and which threads wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) fn send(jni: Jni<'_>, to: Profilers) -> bool {
     let envs: Vec<usize> = all.iter().map(|thread| thread.env).collect();
     let mut traces = Traces::of(&envs);
     // The dump names only threads that the profiler knows. A thread may be in the list before its `THREAD_START` or
-    // after its `THREAD_END`; from here on, none ends until the dump is sent.
+    // after its `THREAD_END`; from here on, no thread ends until the dump is sent.
     let _held = thread_events::hold_ends();
     let is_known = |thread: &&Arc<Thread>| thread_events::is_known(thread, to);
     let known: BTreeSet<usize> = all.iter().filter(is_known).map(|it| it.env).collect();
@@ -61,11 +61,11 @@ pub(super) fn send(jni: Jni<'_>, to: Profilers) -> bool {
     true
 }
 
-/// A monitor of an object, as the threads that use it tell.
+/// The monitor of an object, and the virtual threads that own it or wait for it.
 struct Used<'f> {
     object: Local<'f>,
-    /// The virtual thread that owns it; 0 if none does. Since JDK 23, `GetObjectMonitorUsage` leaves virtual threads
-    /// out.
+    /// The virtual thread that owns the monitor; 0 if none does. Since JDK 23, `GetObjectMonitorUsage` leaves virtual
+    /// threads out.
     owner: usize,
     /// Virtual threads that wait to enter, and to be notified.
     entering: BTreeSet<usize>,
@@ -122,8 +122,8 @@ fn used_monitors<'f>(jvmti: Jvmti, jni: Jni<'f>) -> Monitors<'f> {
     monitors
 }
 
-/// Returns the environment of a thread if it is among the `known`. A thread that has ended still leaves the monitor of
-/// its object.
+/// Returns the environment of a thread if it is among the `known`. After its `THREAD_END`, a thread still enters and
+/// leaves the monitor of its `Thread` object.
 fn known_env(jni: Jni<'_>, known: &BTreeSet<usize>, thread: Local<'_>) -> Option<usize> {
     let env = threads::env_of(jni, thread).addr();
     known.contains(&env).then_some(env)

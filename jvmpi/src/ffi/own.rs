@@ -80,7 +80,7 @@ pub(super) fn say(message: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{message}");
 }
 
-/// Makes a C string. It ends at the first zero byte, although names have none.
+/// Makes a C string of the bytes up to the first zero byte. Names have no zero byte.
 pub(super) fn text(bytes: &[u8]) -> CString {
     let end = bytes.iter().position(|byte| *byte == 0);
     let bytes = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();

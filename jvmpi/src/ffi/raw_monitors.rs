@@ -32,7 +32,7 @@ pub(super) struct State {
     pub(super) entering: Vec<usize>,
     /// Environments of the threads that wait to be notified.
     pub(super) waiting: Vec<usize>,
-    /// Number of notifications so far. A waiting thread goes on when it changes.
+    /// Number of notifications so far. A waiting thread goes on when this number changes.
     generation: u64,
 }
 
@@ -44,7 +44,7 @@ fn env() -> EnvId {
 }
 
 /// Returns a number by which the calling thread is known: no other living thread has the same number. A virtual thread
-/// may run elsewhere before it leaves a monitor.
+/// has a number of its own, because another carrier may run it before it leaves a monitor.
 fn token() -> usize {
     match layer::mounted().addr() {
         0 => own::token(),

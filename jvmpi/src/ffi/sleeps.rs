@@ -14,7 +14,7 @@ use crate::abi::{Data, Int, Long, MonitorWait, event};
 
 /// The JVM's function for `Thread.sleep`.
 static ORIGINAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-/// The unit of this function's argument, in nanoseconds.
+/// The unit of the argument of [`ORIGINAL`], in nanoseconds.
 static UNIT: AtomicU64 = AtomicU64::new(1);
 const MILLISECOND: u64 = 1_000_000;
 

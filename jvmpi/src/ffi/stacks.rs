@@ -14,8 +14,8 @@ pub(super) fn frames(env: EnvId, depth: usize) -> Vec<CallFrame> {
     if depth == 0 {
         return Vec::new();
     }
-    // JVM TI takes the calling thread for the virtual thread that it runs as a carrier. It must not be null: for null,
-    // JDK 21 waits until no virtual thread is being mounted anywhere.
+    // On a carrier, JVM TI's current thread is the virtual thread that the carrier runs. This thread is passed instead
+    // of null: for null, JDK 21 waits until no virtual thread is being mounted anywhere.
     let own = layer::current_jni().filter(|jni| layer::id(*jni) == env && !thread.is_virtual());
     let own = own.and_then(|jni| {
         jni.framed(|jni| {

@@ -40,7 +40,7 @@ pub(super) fn tag_in_walk(object: Tagged<'_>, size: i64) -> Option<NewlyTagged> 
     })
 }
 
-/// Returns the id that the next object gets.
+/// Returns the id that the next object without an id gets.
 pub(super) fn next_id() -> ObjectId {
     NEXT.load(Ordering::Relaxed) as ObjectId
 }

@@ -96,8 +96,8 @@ pub(super) fn waits_to_enter(thread: &Thread) -> bool {
     state & thread_state::BLOCKED_ON_MONITOR_ENTER != 0
 }
 
-/// Returns 1 if a thread has run since its last suspension, otherwise 0. For a thread that is suspended now, since the
-/// suspension before.
+/// Returns 1 if a thread has run since its last suspension, otherwise 0. For a thread that is suspended now, the
+/// suspension before the present one counts.
 pub(super) fn has_run(env: EnvId) -> u8 {
     let (Some(jvmti), Some(thread)) = (layer::jvmti(), threads::find(env)) else {
         return 0;

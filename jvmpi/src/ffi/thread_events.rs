@@ -23,7 +23,8 @@ pub(super) fn announce(jni: Jni<'_>, thread: &Thread) {
     announcing::wait_for(of_thread(thread.env));
 }
 
-/// Sends the `THREAD_END` of the calling thread. A profiler that wants `THREAD_START` and has not got it gets neither.
+/// Sends the `THREAD_END` of the calling thread. A profiler that wants `THREAD_START` and has not got it gets neither
+/// event.
 pub(super) fn announce_end(jni: Jni<'_>) {
     let env = layer::id(jni);
     let Some(thread) = threads::find(env) else {
@@ -47,12 +48,13 @@ pub(super) fn announce_end(jni: Jni<'_>) {
     }
 }
 
-/// Lets other threads wait with their `THREAD_END` until the value is dropped, or for the patience of `announcing.rs`.
+/// Makes other threads wait before their `THREAD_END` until the returned value is dropped, but not longer than the
+/// patience of `announcing.rs`.
 pub(super) fn hold_ends() -> Sending {
     announcing::begin_all(of_end(0), usize::MAX)
 }
 
-/// Returns whether profilers may be shown a thread: they have got its `THREAD_START` if they want it, and its
+/// Returns whether profilers may be shown a thread: its `THREAD_START` was sent to those that want this event, and its
 /// `THREAD_END` has not begun.
 pub(super) fn is_known(thread: &Thread, to: Profilers) -> bool {
     let told = thread.announced.load(Ordering::SeqCst);

@@ -51,7 +51,7 @@ impl Thread {
         self.object.local()
     }
 
-    /// Returns whether it is a virtual thread.
+    /// Returns whether the thread is a virtual thread.
     pub(super) fn is_virtual(&self) -> bool {
         self.virtual_part.is_some()
     }
@@ -125,7 +125,7 @@ pub(super) struct Waiting {
 pub(super) struct Entering {
     /// The profilers that have got `MONITOR_CONTENDED_ENTER`.
     pub(super) told: Profilers,
-    /// The thread that owned the monitor, if it is known. Its environment alone may be another thread's by the end of
-    /// the wait.
+    /// The thread that owned the monitor, if it is known. The thread's environment alone would not do: it may belong to
+    /// another thread by the end of the wait.
     pub(super) owner: Weak<Thread>,
 }

@@ -34,7 +34,7 @@ pub(super) struct Own {
     pub(super) is_told: Cell<bool>,
     /// The calls of methods that have begun and not ended.
     pub(super) calls: Calls,
-    /// The number of the last beginning of methods' events (`methods::begin`) when `calls` was used.
+    /// The number of beginnings of methods' events (see `methods::begin`) when `calls` was used last.
     pub(super) beginning: Cell<u32>,
     /// The wait to enter a monitor, while there is one.
     pub(super) entering: Cell<Option<Entering>>,
@@ -65,8 +65,8 @@ struct Place {
     own: AtomicPtr<Own>,
 }
 
-/// Places of the threads' states, by a hash of the environment. Looking here is faster than a thread-local variable of
-/// a library, and each event does it. A thread that finds its place taken has only its thread-local variable.
+/// Places of the threads' states, by a hash of the environment. Each event looks here, because that is faster than a
+/// thread-local variable of a library. A thread that finds its place taken has only its thread-local variable.
 static PLACES: [Place; 1 << PLACE_BITS] = [const {
     Place {
         env: AtomicUsize::new(0),
@@ -79,7 +79,8 @@ const PLACE_BITS: u32 = 10;
 static THREADS: RwLock<Option<HashMap<usize, Option<Arc<Thread>>>>> = RwLock::new(None);
 /// `Thread.eetop`, the address of the JVM's thread.
 static EETOP: OnceLock<Field> = OnceLock::new();
-/// The distance from that address to the environment, the same for all threads.
+/// The distance in bytes from the address in `Thread.eetop` to the thread's JNI environment, which is the same for all
+/// threads.
 static DISTANCE: OnceLock<isize> = OnceLock::new();
 
 fn changing() -> RwLockWriteGuard<'static, Option<HashMap<usize, Option<Arc<Thread>>>>> {
@@ -91,10 +92,10 @@ fn known(env: EnvId) -> Option<Arc<Thread>> {
     threads.as_ref()?.get(&env.addr()).cloned().flatten()
 }
 
-/// Runs `body` with the state of the calling thread; `None` if it has not started, or has ended.
+/// Runs `body` with the state of the calling thread. Returns `None` if the thread has not started, or has ended.
 ///
-/// To be called before the JVM has shut down. Afterwards no thread tells of its end, and a new thread that gets the
-/// environment of an ended one would find the state of that one.
+/// Must be called before the JVM has shut down. Afterwards the JVM reports no end of a thread, so a new thread that
+/// gets the environment of an ended thread would find the state of the ended thread.
 #[inline]
 pub(super) fn on_own<T>(env: EnvId, body: impl FnOnce(&Own) -> T) -> Option<T> {
     let place = place(env.addr());
@@ -131,7 +132,7 @@ pub(super) fn is_started(env: EnvId) -> bool {
 }
 
 impl Own {
-    /// Takes the record of the calling thread, if there is one.
+    /// Takes the record of the calling thread. Returns whether there is one.
     #[cold]
     fn adopt(&self, env: EnvId) -> bool {
         let Some(thread) = known(env) else {
@@ -148,7 +149,7 @@ impl Own {
             .env
             .compare_exchange(0, env.addr(), Ordering::Acquire, Ordering::Relaxed);
         if taken.is_ok() {
-            // Only this thread reads it.
+            // Only this thread reads the address.
             let own = std::ptr::from_ref(self).cast_mut();
             place.own.store(own, Ordering::Relaxed);
         }
@@ -282,7 +283,7 @@ pub(super) fn set_entering(jni: Jni<'_>, is_entering: bool) {
     });
 }
 
-/// Notes that no thread is known to wait to enter a monitor. Nobody noted the ends of waits while the events of monitors
+/// Forgets which threads wait to enter a monitor. The ends of such waits were not noted while the events of monitors
 /// were disabled.
 pub(super) fn forget_entering() {
     for thread in all() {
@@ -290,20 +291,20 @@ pub(super) fn forget_entering() {
     }
 }
 
-/// Returns the environment of the thread that has left a monitor, if profilers can be told so: it has not ended, and is
-/// no virtual thread that waits to enter a monitor already, since from such a thread the event would come too late. The
-/// thread's `THREAD_END` waits until the second value is dropped.
+/// Returns the environment of `owner`, which has left a monitor. Returns `None` if profilers cannot be told of that: if
+/// the thread has ended, or if it is a virtual thread that already waits to enter a monitor, because then the event
+/// would come too late. The thread's `THREAD_END` waits until the second value is dropped.
 pub(super) fn has_left(owner: &Weak<Thread>) -> Option<(EnvId, Sending)> {
     let thread = owner.upgrade()?;
     let env: EnvId = std::ptr::with_exposed_provenance_mut(thread.env);
     let sending = announcing::begin(of_end(thread.env));
-    // Its `THREAD_END` may have been sent although the thread is still among those here.
+    // The owner's `THREAD_END` may have been sent although the owner's record still exists.
     let is_alive = thread.announced.load(Ordering::SeqCst) != layer::Profilers::MAX;
     let is_back = thread.is_virtual() && thread.is_entering.load(Ordering::SeqCst);
     (is_alive && !is_back).then_some((env, sending))
 }
 
-/// Returns whether `thread`, which waits or has waited, is a virtual thread that left its carrier for this.
+/// Returns whether `thread`, which waits or has waited, is a virtual thread that has left its carrier in order to wait.
 pub(super) fn has_left_carrier(jni: Jni<'_>, thread: Local<'_>) -> bool {
     /// The version from which on monitors do not hold up carriers.
     const WITHOUT_PINNING: u32 = 24;
@@ -374,8 +375,8 @@ pub(super) fn of_virtual(jni: Jni<'_>, object: Local<'_>) -> Option<Arc<Thread>>
     Some(thread)
 }
 
-/// Returns the processor time of the calling thread in nanoseconds: of the virtual thread that it runs, or without the
-/// time of virtual threads.
+/// Returns a processor time in nanoseconds: that of the virtual thread that the calling thread runs; if it runs none,
+/// that of the calling thread, without the virtual threads that it has run.
 pub(super) fn own_cpu_time() -> i64 {
     let time = OWN.try_with(|own| {
         let record = own.record.borrow();
@@ -387,7 +388,7 @@ pub(super) fn own_cpu_time() -> i64 {
     time.unwrap_or_else(|_| own::cpu_time())
 }
 
-/// Adds the threads that run already. It is called once, since every later thread tells of its start itself.
+/// Adds the threads that run already. This is called once, because the JVM reports the start of every later thread.
 pub(super) fn add_listed(jni: Jni<'_>) {
     let Some(jvmti) = layer::jvmti() else {
         return;
@@ -406,7 +407,7 @@ pub(super) fn add_listed(jni: Jni<'_>) {
     }
 }
 
-/// Adds the calling thread, which has started. The record of an older thread with its environment gives way.
+/// Adds the calling thread, which has started. A record of an older thread with the same environment is replaced.
 pub(super) fn started(jni: Jni<'_>, object: Local<'_>) -> Option<Arc<Thread>> {
     let env = layer::id(jni);
     let mut new = None;
@@ -435,7 +436,7 @@ pub(super) fn started(jni: Jni<'_>, object: Local<'_>) -> Option<Arc<Thread>> {
     }
 }
 
-/// Removes the calling thread, which ends. It waits until no profiler holds it up.
+/// Removes the calling thread, which ends. Waits until no profiler holds the thread suspended.
 pub(super) fn ended(jni: Jni<'_>) {
     let env = layer::id(jni);
     // Held until the lock below is free again, because the last owner deletes a reference.

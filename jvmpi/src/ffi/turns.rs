@@ -53,8 +53,8 @@ impl Turns {
 
     /// Does the work that was asked for, and what is asked for meanwhile. If another thread is at it, waits until that
     /// thread has done what was asked for before this call. Returns false if that thread makes no step for
-    /// [`PATIENCE`]. A thread that comes here again from its work does not wait for itself: it gets true, and does the
-    /// work when it comes back from there.
+    /// [`PATIENCE`]. If the calling thread is itself at work, returns true at once: the thread does this work after its
+    /// present work.
     pub(super) fn work(&self, work: impl Fn()) -> bool {
         let me = own::token();
         let mut state = self.state();
@@ -103,7 +103,7 @@ impl Turns {
     }
 }
 
-/// The time in which a thread works. It ends also if the work panics, or all other threads would wait for ever.
+/// The time in which a thread works. It also ends if the work panics. Otherwise all other threads would wait for ever.
 struct Turn<'t>(&'t Turns);
 
 impl Drop for Turn<'_> {

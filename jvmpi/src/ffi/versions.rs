@@ -1,5 +1,5 @@
 //! Methods that were retransformed while they ran. The frame of such a call has a method id of its own, which no
-//! `CLASS_LOAD` contains. It is replaced by the id of the class's present method.
+//! `CLASS_LOAD` contains. The layer replaces that id by the id of the class's present method.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};

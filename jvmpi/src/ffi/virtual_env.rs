@@ -1,18 +1,18 @@
 //! The environment of a virtual thread. Its address is the thread's id, as with platform threads, and a profiler can
-//! call JNI through it: each function goes on to the environment of the carrier that runs the virtual thread.
+//! call JNI through it: each function forwards the call to the environment of the carrier that runs the virtual thread.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Returns whether there are such environments on this machine.
+/// True if there are such environments for this processor.
 pub(super) const AVAILABLE: bool = cfg!(target_arch = "x86_64");
 
 /// Number of functions in `JNINativeInterface_` up to JDK 25.
 const FUNCTIONS: usize = 236;
-/// Number of places at its beginning that have no function.
+/// Number of places at the beginning of that table that have no function.
 const RESERVED: usize = 4;
-/// Distance between the functions that go on, in bytes.
+/// Distance between the forwarding functions, in bytes.
 #[cfg(target_arch = "x86_64")]
 const STEP: usize = 16;
 

@@ -1,8 +1,9 @@
 //! Virtual threads as threads of JVMPI (`virtual=threads`).
 //!
-//! A virtual thread gets a record like a platform thread, and an environment of its own (`virtual_env.rs`) whose address
-//! is its id. The JVM tells when a carrier begins and stops running it. In between, the carrier's thread of the operating
-//! system acts as the virtual thread: events have its id, and its calls and waits go on where they were.
+//! A virtual thread gets a record like a platform thread, and an environment of its own (`virtual_env.rs`) whose
+//! address is its id. The JVM tells when a carrier begins and stops running the virtual thread. In between, the
+//! carrier's thread of the operating system acts as the virtual thread: events have its id, and its calls and waits go
+//! on where they were.
 
 use std::ffi::c_void;
 
@@ -67,7 +68,7 @@ pub(super) fn unmounted(jni: Jni<'_>) {
 /// Ends a virtual thread, which the calling thread runs or has just stopped running.
 pub(super) fn ended(jni: Jni<'_>, object: Local<'_>) {
     if !act_as(jni, object) {
-        // Otherwise the carrier would be ended.
+        // Without this, the code below would end the carrier.
         return;
     }
     methods::thread_ends(jni.env.cast());

@@ -1,6 +1,7 @@
 /*
  * A profiler that suspends each worker of the program while the worker is in its THREAD_END, and resumes it when the worker
- * has left it. The worker must end after that. Environments are used again: a new thread must not be taken for the old one.
+ * has left this event. The worker must end after that. Environments are used again: a new thread must not be taken for
+ * the old one.
  */
 #include <unistd.h>
 

@@ -63,7 +63,7 @@ static void on_method(JVMPI_Event *event) {
 
 /*
  * Between the loads of these two classes, the program calls Judged.leaf. A collection meanwhile wakes the thread of
- * java.lang.ref.Reference, which still runs the code of before the probes.
+ * java.lang.ref.Reference, which still runs its code without probes.
  */
 static void step(const char *loaded) {
     if (wants_instructions && strcmp(loaded, "Judged") == 0) {
@@ -82,7 +82,7 @@ static void on_instruction(JVMPI_Event *event) {
                event->u.instruction.offset, leaf_instructions);
         leaf_instructions++;
     } else if (method && strcmp(method->name, "Judged.branches") == 0) {
-        /* Only the instruction says which member of the union counts; of the program's, these numbers do. */
+        /* Only the instruction says which member of the union counts. The program's switch has these bounds. */
         if (event->u.instruction.u.tableswitch_info.low == 5 && event->u.instruction.u.tableswitch_info.hi == 8) {
             table_keys += event->u.instruction.u.tableswitch_info.key;
         } else if (event->u.instruction.u.lookupswitch_info.pairs_total == 3) {

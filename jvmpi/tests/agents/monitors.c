@@ -255,7 +255,7 @@ static void on_shut_down(void) {
     CALL(RawMonitorDestroy)(hidden);
     EXPECT(!*marker || (dumps == 2 && held_monitors == 1 && blocked_in_dump == 1),
            "%d dumps with %d held locks and %d threads that wait for them", dumps, held_monitors, blocked_in_dump);
-    /* An exit is lost if the VM cannot say any more who has left the monitor. */
+    /* An exit is lost if the VM cannot say any more which thread has left the monitor. */
     EXPECT(!runs_the_tests_program() || (exits > 0 && exits <= contended), "%d exits of contended monitors, %d enters", exits, contended);
     total("contended", contended);
     total("exits", exits);

@@ -61,7 +61,7 @@ static int gets_probes(void) {
     return leaf_length() > LEAF_LENGTH;
 }
 
-/* Enables METHOD_ENTRY while the main thread does. */
+/* Enables METHOD_ENTRY while the main thread enables it, too. */
 static void enable_too(void *nothing) {
     (void)nothing;
     enable(JVMPI_EVENT_METHOD_ENTRY);

@@ -134,7 +134,7 @@ public class Judged {
         }
     }
 
-    /** Half of these constructors end by an exception before they call that of the superclass. */
+    /** Half of these constructors end by an exception before they call the superclass's constructor. */
     static void constructors() {
         for (int i = 0; i < CONSTRUCTIONS; i++) {
             try {
@@ -258,8 +258,8 @@ public class Judged {
             synchronized (lock) {
                 contender.start();
                 awaitBlocked(contender);
-                // The JVM shows a thread as blocked a moment before it tells the profilers so. A lock that is left in
-                // that moment has no owner to be named as the one that held the others up.
+                // The JVM shows a thread as blocked a moment before it reports this to the profilers. If the lock is
+                // left in that moment, the report names no thread that held it.
                 LockSupport.parkNanos(10_000_000);
             }
             contender.join();

@@ -117,7 +117,7 @@ public class JudgedVirtual {
 
     static final Object SHARED = new Object();
 
-    /** Leaves the carrier in one way or another. */
+    /** Leaves the carrier, in one of four ways. */
     static void leaves(int round) {
         switch (round % 4) {
             case 0:

@@ -43,7 +43,7 @@ pub fn changed_in_archive(
     visit_archive(name, &open(from)?, &open(to)?, plan, visit)
 }
 
-/// Does the same as [`changed_in_archive`] for the folder `to`.
+/// Does the same as [`changed_in_archive`] for the folder `to`, which was made from the folder `from`.
 ///
 /// # Errors
 /// Fails as [`changed_in_archive`] does.

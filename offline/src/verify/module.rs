@@ -19,7 +19,7 @@ struct Said<'a> {
     exports: Vec<Row<'a>>,
     lists_packages: bool,
     packages: Vec<Row<'a>>,
-    /// The names of all attributes except the hashes of modules, each with its content without the tables.
+    /// Name and content of all attributes except `ModuleHashes`. The tables above are not part of the content.
     rest: Vec<(&'a [u8], &'a [u8])>,
 }
 

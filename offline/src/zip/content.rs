@@ -96,8 +96,8 @@ impl<R: ReaderAt> Archive<R> {
 }
 
 impl<R: ReaderAt + Sync> Archive<R> {
-    /// Returns the content of an entry so that it can be read at any offset. `most` is the maximum number of
-    /// bytes of a packed entry; a stored entry may be larger.
+    /// Returns the content of an entry so that it can be read at any offset. `most` is the maximum number of bytes to
+    /// which a packed entry may unpack; a stored entry may be larger.
     ///
     /// # Errors
     /// See [`Archive::read`].

@@ -15,7 +15,7 @@ pub enum ZipError {
     #[error("not an archive: {0}")]
     NoArchive(String),
     /// The directory contradicts itself or the local records.
-    #[error("damaged archive: {what} (entry {entry})")]
+    #[error("damaged archive: entry {entry} of its directory: {what}")]
     Damaged {
         /// The fault.
         what: &'static str,

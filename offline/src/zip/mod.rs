@@ -6,7 +6,6 @@
 //! record's offset. [`Archive`] reads the directory. [`Output`] writes the local records, old or new, in their
 //! order, and then the directory in its own order. If one entry changes, all others stay as they were, with
 //! times, comments, extra fields, attributes and the bytes between the entries.
-//! bytes between them.
 
 pub(crate) mod compare;
 mod content;

@@ -113,7 +113,8 @@ impl<R: ReaderAt> Archive<R> {
             if entries.len() == MOST_ENTRIES {
                 return Err(ZipError::TooLarge(end - start));
             }
-            let record = range(&directory, at).ok_or(damaged("no record"))?;
+            let record = range(&directory, at)
+                .ok_or(damaged("its record is cut off or has a wrong signature"))?;
             let written = record::written(&directory[record.clone()]);
             let offset = written.offset.saturating_add(located.base);
             if offset >= start {

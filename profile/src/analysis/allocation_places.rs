@@ -25,8 +25,8 @@ pub(crate) struct Amounts {
     live: Amount,
     /// The mean age of the live objects, in garbage collections survived.
     pub(crate) live_age: f64,
-    /// How many objects have an unknown size, so that `bytes` leaves them out: of all allocated
-    /// objects, and of the live ones.
+    /// The number of objects of unknown size, which `bytes` leaves out: among all allocated objects, and among
+    /// the live ones.
     unsized_objects: [f64; 2],
 }
 

@@ -188,7 +188,7 @@ pub(crate) fn weights(nodes: &[AllocationNode]) -> Vec<Weight> {
 }
 
 impl AllocationNode {
-    /// Returns the node's weight without that of its callees.
+    /// Returns the node's weight without the weight of its callees.
     fn own_weight(&self) -> Weight {
         let is_unknown = self.sized_objects == 0;
         let is_estimated = self.bytes_variance > 0.0;

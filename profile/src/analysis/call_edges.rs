@@ -33,7 +33,7 @@ type Ends = (Option<u32>, u32);
 /// Returns the edges of a tree, sorted by caller and callee.
 pub(crate) fn edges(tree: &Tree) -> Vec<Edge> {
     let mut edges = BTreeMap::new();
-    // The totals inside recursions: the key is the recursion and the edge.
+    // The totals inside recursions: the key is the outermost recursive node and the edge.
     let mut recursive: BTreeMap<(u32, Ends), RecursiveTotal> = BTreeMap::new();
     for entry in &tree.entries {
         let caller = entry.parent.map(|at| tree.entries[at as usize].method);

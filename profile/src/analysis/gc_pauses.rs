@@ -36,8 +36,8 @@ pub(super) fn merged(profiles: &[&Profile]) -> Option<Vec<GcPauses>> {
     Some(sums)
 }
 
-/// Returns the pauses between two profiles of one program. The longest pause is that of `later`, because a profile does
-/// not tell when its longest pause was.
+/// Returns the pauses between two profiles of one program. The longest pause is taken from `later`, because a profile
+/// does not record when its longest pause was.
 pub(super) fn since(earlier: &Profile, later: &Profile) -> Option<Vec<GcPauses>> {
     let mut between = later.gc_pauses.clone()?;
     for before in earlier.gc_pauses.iter().flatten() {

@@ -24,14 +24,14 @@ pub(crate) fn by_size(code: &JitCode) -> Vec<&JitMethod> {
     methods
 }
 
-/// A method that was inlined, and where.
+/// A method that was inlined, summed over all methods that it was inlined into.
 pub(crate) struct Inlining {
     pub(crate) method: u32,
     /// Number of compiled methods that it was inlined into.
     pub(crate) into: u64,
     /// Number of places with an inlined call.
     pub(crate) calls: u64,
-    /// The largest number of calls between a compiled method and this one.
+    /// The largest [`InlinedMethod::depth`].
     pub(crate) depth: u32,
 }
 
@@ -58,8 +58,8 @@ pub(crate) fn inlinings(code: &JitCode) -> Vec<Inlining> {
     rows
 }
 
-/// Returns, for each compiled method that others were inlined into, the number of places with an
-/// inlined call, and the largest depth.
+/// For each compiled method with inlined methods, returns the number of places with an inlined call, and the largest
+/// depth.
 pub(crate) fn inlined_into(code: &JitCode) -> BTreeMap<u32, (u64, u32)> {
     let mut sums: BTreeMap<u32, (u64, u32)> = BTreeMap::new();
     for inlined in &code.inlined {

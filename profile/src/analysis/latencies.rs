@@ -15,7 +15,8 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// The shares of calls that [`Latency::percentiles`] stand for, in thousandths. The last one is the longest call.
+    /// The shares of calls that [`Latency::percentiles`] stand for, in thousandths. The last share stands for the
+    /// longest call.
     pub const SHARES: [u64; 5] = [500, 900, 990, 999, 1000];
 
     /// Returns the duration that 99 % of the calls do not exceed, in nanoseconds.
@@ -73,9 +74,10 @@ impl Calls {
 
 /// Returns the percentiles of all methods whose durations are known.
 ///
-/// A method is left out if more than a handful, and more than 1 %, of its calls are not timed. In adaptive timing, the
-/// first calls are timed, and a sample of the later ones. With a budget, a method that loses its probes has no timed
-/// calls from then on. In both cases the durations of the timed calls are not those of all.
+/// A method is left out if more than 8 of its calls, and more than 1 % of them, are not timed. In adaptive
+/// timing, the first calls are timed, and a sample of the later ones. With a budget, a method that loses its
+/// probes has no timed calls from then on. In both cases the durations of the timed calls do not represent all
+/// calls.
 pub(crate) fn latencies(profile: &Profile) -> HashMap<u32, Latency> {
     if profile.latencies.is_empty() {
         return HashMap::new();

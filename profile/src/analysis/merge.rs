@@ -15,7 +15,7 @@ use crate::model::{
     Timing,
 };
 
-/// Profiles whose times cannot be added.
+/// The reason why profiles cannot be added or compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MergeError {
     /// One profile has wall time, another CPU time.
@@ -31,17 +31,17 @@ pub enum MergeError {
         "one profile times every call (exact), another a sample (adaptive); profile both with the same --timing"
     )]
     Modes,
-    /// Times from samples and times from probes.
+    /// One profile has times from samples, another has times from probes.
     #[error(
         "one profile has times from samples (sampled), another from probes; profile both with the same --timing"
     )]
     Samples,
-    /// Samples at any place and samples at safepoints.
+    /// One profile has samples at any instruction, another has samples at safepoints.
     #[error(
         "one profile has samples of the async engine, another of the safepoint engine; profile both with the same --sampler"
     )]
     Engines,
-    /// Allocations of instrumented classes, all allocations, and samples of all.
+    /// The profiles recorded different allocations: of instrumented classes, of all classes, or samples.
     #[error(
         "the profiles are of different allocations: of the instrumented classes (exact), \
          of all classes (live=exact), or samples (sampled, live); profile both with the same --alloc"
@@ -50,10 +50,10 @@ pub enum MergeError {
 }
 
 /// Adds profiles up: methods with the same [`key`](crate::Method::key) become one, threads of the
-/// same kind and name become one tree, and memory is summed. A method's number of loaders is the
-/// largest in any profile. Live objects are left out, with a note, unless all profiles with
-/// allocations have them. A note of several processes appears once, with the sum of its numbers of
-/// objects. A note with a number of bytes names its process.
+/// same kind and name become one tree, and memory is summed. A method's number of loaders is the largest in any
+/// profile. Live objects are left out, with a note, unless all profiles with allocations have live objects. A
+/// note of several processes appears once, with its number of objects, samples or waits added up. A note with a
+/// number of bytes names its process.
 ///
 /// Profiles of one [`process`](Header::process) are the parts of one run, which lasted from the
 /// first start to the last end. The durations of several processes are summed. If each process has
@@ -260,7 +260,7 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
         for (reason, count) in &header.left_alone {
             let methods = left_alone.entry(reason).or_default();
             *methods = match sort {
-                // Each part comes from other archives, so their methods add up.
+                // The parts come from different archives, so their methods add up.
                 Sort::Parts => methods.saturating_add(*count),
                 // The same program leaves the same methods without probes each time, so they are
                 // not added up.

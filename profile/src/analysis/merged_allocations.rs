@@ -22,7 +22,7 @@ pub(super) struct Allocated<'p> {
 }
 
 impl<'p> Allocated<'p> {
-    /// Adds the allocations of a profile. `threads` and `methods` map its indexes to those of the
+    /// Adds the allocations of a profile. `threads` and `methods` map the profile's indexes to the indexes of the
     /// merged profile.
     pub(super) fn add(
         &mut self,
@@ -37,8 +37,7 @@ impl<'p> Allocated<'p> {
         });
         match (&mut sum.seen, other.seen) {
             (Seen::Exact, Seen::Exact) | (Seen::All, Seen::All) => {}
-            // Each profile's samples were weighed by its own interval; the header gets the
-            // coarsest.
+            // Each profile's samples were weighed by its own interval; the header gets the largest interval.
             (Seen::Sampled { interval }, Seen::Sampled { interval: other }) => {
                 *interval = other.max(*interval)
             }

@@ -10,9 +10,9 @@ use loadhook_text::units::count;
 /// The maximum width of the command in front of a note, in columns.
 const COMMAND: usize = 40;
 
-/// Merges the notes of several processes. A note of several processes appears once. If it begins
-/// with a number that one of [`COUNTED`] follows, the numbers are added up. A note with a number of
-/// bytes gets the name of its process.
+/// Merges the notes of several processes. A note of several processes appears once. If it begins with a number that
+/// is followed by one of the words in [`COUNTED`], the numbers are added up. A note with a number of bytes gets the
+/// name of its process.
 pub(crate) fn of_runs(profiles: &[&Profile]) -> Vec<String> {
     let owners = owners(profiles);
     let mut notes: Vec<(Option<u64>, String)> = Vec::new();
@@ -120,14 +120,14 @@ mod tests {
             "677 of the objects were made by the JVM itself",
             "a.A2.run()V: native",
             "7 more methods were not instrumented; they are not listed",
-            "5 waits for locks are left out, because there was no room for their places",
+            "5 waits for locks are left out, because threads waited at too many different places",
         ];
         let other = [
             "1,677 of the objects were made by the JVM itself",
             "5 objects were not followed, since the table of objects was full",
             "a.A2.run()V: native",
             plain,
-            "5 waits for locks are left out, because there was no room for their places",
+            "5 waits for locks are left out, because threads waited at too many different places",
             "7 more methods were not instrumented; they are not listed",
         ];
         let expected = [
@@ -135,7 +135,7 @@ mod tests {
             "2,354 of the objects were made by the JVM itself",
             "a.A2.run()V: native",
             "7 more methods were not instrumented; they are not listed",
-            "10 waits for locks are left out, because there was no room for their places",
+            "10 waits for locks are left out, because threads waited at too many different places",
             "5 objects were not followed, since the table of objects was full",
         ];
         let both = [profile("A", &one), profile("B", &other)];

@@ -42,7 +42,7 @@ pub(crate) struct Row {
     pub(crate) counted_since_ns: Option<u64>,
 }
 
-/// A time is mostly error if its standard error is larger than this share of it.
+/// A time is mostly error if its standard error is larger than this share of the time.
 const MOSTLY: f64 = 0.5;
 
 impl Row {
@@ -145,7 +145,7 @@ impl Row {
 pub(crate) fn add_tree(rows: &mut [Row], tree: &Tree) {
     let mut on_path = vec![0u32; rows.len()];
     let waiting = waiting_below(tree);
-    // The key is the recursion and the method.
+    // The key is the outermost recursive node and the method.
     let mut recursive: BTreeMap<(u32, u32), RecursiveTotal> = BTreeMap::new();
     tree.walk(|step| {
         let at = match step {

@@ -1,4 +1,4 @@
-//! The options of a report: the part of the profile that it shows, and the order.
+//! The options of a report: which part of the profile the report shows, and in which order.
 
 use super::measure::Measure;
 use crate::model::Method;
@@ -17,7 +17,7 @@ pub struct Options<'a> {
     pub focus: Option<&'a dyn Fn(&Method) -> bool>,
     /// Keeps only the threads whose names this function accepts.
     pub thread: Option<&'a dyn Fn(&str) -> bool>,
-    /// The width of text in columns. Names get at least 30, even if that is wider.
+    /// The width of text in columns. Names get at least 30 columns, even if lines become wider than that.
     pub width: usize,
     /// Leaves out branches of the text tree that are below this share of the whole, in percent.
     pub min_percent: f64,
@@ -27,7 +27,7 @@ pub struct Options<'a> {
     pub grey: bool,
 }
 
-/// The list of methods that were not instrumented, if the profile names them.
+/// The form in which a report lists the methods that were not instrumented, if the profile names them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Explain {
     /// Only the number of methods.

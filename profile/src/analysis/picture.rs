@@ -69,7 +69,7 @@ pub struct Branch {
     pub depth: u32,
     /// Calls or samples.
     pub count: u64,
-    /// The time in the method itself, or its calls if nothing was timed.
+    /// The time in the method itself, in nanoseconds, or its calls if nothing was timed.
     pub own: f64,
     /// The same as `own`, callees included.
     pub total: f64,

@@ -7,11 +7,11 @@ use super::paths::Paths;
 use super::{gc_pauses, latencies, since_allocations, since_locks};
 use crate::model::{Node, Profile, Sampling, ThreadKind, ThreadTree, Waiting};
 
-/// Returns the part of `later` that is not in `earlier`: calls, times and allocations of the time between two profiles
-/// that one agent wrote. Objects that are alive are those of `later`.
+/// Returns the part of `later` that is not in `earlier`: calls, times and allocations of the time between two
+/// profiles that one agent wrote. The live objects are taken from `later`.
 ///
-/// Trees keep only paths on which something happened. A thread that has ended meanwhile is in a group of ended threads
-/// in `later`, so its earlier values are subtracted from the groups.
+/// Trees keep only the paths on which calls or times were added. A thread that has ended meanwhile is in a group
+/// of ended threads in `later`, so its earlier values are subtracted from the groups.
 pub fn since(earlier: &Profile, later: &Profile) -> Profile {
     let methods = numbers(earlier, later);
     let mut before = Before::new(earlier, later, &methods);
@@ -32,8 +32,8 @@ pub fn since(earlier: &Profile, later: &Profile) -> Profile {
     header.overflowed_calls = header
         .overflowed_calls
         .saturating_sub(earlier.header.overflowed_calls);
-    // Threads that have not ended come first. What is left of the earlier profile's threads then
-    // belongs to the groups of ended threads.
+    // Threads that have not ended come first. The threads of the earlier profile that are left then belong to the
+    // groups of ended threads.
     let mut order: Vec<usize> = (0..later.threads.len()).collect();
     order.sort_by_key(|at| later.threads[*at].kind == ThreadKind::Ended);
     between.threads = later.threads.iter().map(without_nodes).collect();
@@ -90,7 +90,7 @@ fn thread_key(thread: &ThreadTree) -> ThreadKey<'_> {
 
 /// The values of the earlier profile, which are subtracted.
 struct Before<'p> {
-    /// For each thread of the earlier profile, its number in the later one; `None` if it has ended.
+    /// For each thread of the earlier profile, its number in the later profile; `None` if the thread has ended.
     threads: Vec<Option<u32>>,
     /// The processor time of each thread.
     cpu_ns: HashMap<ThreadKey<'p>, Option<u64>>,
@@ -259,8 +259,8 @@ mod tests {
     use super::*;
     use crate::model::{Method, MethodCalls};
 
-    /// A profile after `seconds`. A thread is its id, or `None` for a group of ended ones, and its nodes: the parent,
-    /// the method and the calls.
+    /// The threads of a profile. Each has its id, or `None` for a group of ended threads, and its nodes: the
+    /// parent, the method and the calls.
     type Threads<'a> = &'a [(Option<u64>, &'a [(Option<u32>, u32, u64)])];
 
     fn profile(methods: &[&str], seconds: u64, threads: Threads<'_>) -> Profile {

@@ -12,8 +12,7 @@ type FrameKey = (Option<u32>, u32, Option<u32>, Option<u16>);
 pub(super) struct Places(HashMap<FrameKey, u32>);
 
 impl Places {
-    /// Returns the number of each frame's place; `None` for a frame whose method `method` does not
-    /// know.
+    /// Returns the number of each frame's place; `None` if `method` has no index for the frame's method.
     pub(super) fn of(
         &mut self,
         frames: &[Frame],

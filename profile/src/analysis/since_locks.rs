@@ -54,8 +54,8 @@ pub(super) fn since(
     })
 }
 
-/// Returns the key of a wait. Its frames are replaced by `places`, which are the same in both
-/// profiles.
+/// Returns the key of a wait. The numbers in `places` replace the frames of the wait, because these numbers are the
+/// same in both profiles.
 fn key(wait: &LockWait, thread: u32, places: &[Option<u32>]) -> WaitKey {
     let place = |frame: Option<u32>| frame.and_then(|frame| places[frame as usize]);
     let holder = wait.holder.clone().map(|holder| Holder {

@@ -2,15 +2,15 @@
 //!
 //! Times of runs are skewed and have outliers, so nothing here assumes a distribution:
 //!
-//! - [`mann_whitney`], the rank test. Its p-value is the probability that chance alone ranks the runs
-//!   as one-sidedly as these. It is exact up to [`MOST_EXACT`] runs, also with ties: tied values get
-//!   their mean rank, and the distribution is that of these ranks.
+//! - [`mann_whitney`], the rank test. Its p-value is the probability that chance alone ranks the runs as one-sidedly
+//!   as these. It is exact up to [`MOST_EXACT`] runs, also with ties: tied values get their mean rank, and the
+//!   distribution is computed from these ranks.
 //! - [`ratio`], the Hodges–Lehmann estimate on logarithms: the median of the ratios of all pairs of
 //!   runs. Its interval contains the ratios that the rank test does not reject.
-//! - [`adjusted`], the correction of Benjamini and Hochberg. Among the methods that it passes at 5 %,
-//!   one in twenty is expected to be unchanged. It holds for positively correlated tests; those of
-//!   methods are, since a slow run slows all of them. A correction like Bonferroni's, which allows no
-//!   false positive at all, finds fewer changes.
+//! - [`adjusted`], the correction of Benjamini and Hochberg. Among the methods that it passes at 5 %, one in
+//!   twenty is expected to be unchanged. The correction holds for positively correlated tests. The tests of
+//!   methods are positively correlated, since a slow run slows all methods. A correction like Bonferroni's, which
+//!   allows no false positive at all, finds fewer changes.
 
 /// The maximum number of runs, both sides together, for which the distribution of ranks is exact.
 /// With more runs, the sum of ranks is taken as normal.
@@ -150,7 +150,7 @@ pub(crate) fn most_tests(before: usize, after: usize) -> usize {
     (LEVEL / smallest_p(before, after) + 1e-9) as usize
 }
 
-/// Returns the number of runs of each side that allows this number of tests.
+/// Returns how many runs each side needs so that this number of tests is possible.
 pub(crate) fn runs_needed(tests: usize) -> usize {
     (1..)
         .find(|runs| most_tests(*runs, *runs) >= tests)
@@ -196,7 +196,7 @@ fn outside(before: usize, after: usize) -> (usize, f64) {
     let ranks: Vec<usize> = (1..=before + after).collect();
     let ways = ways_by_sum(&ranks, before);
     let all: f64 = ways.iter().sum();
-    // The smallest possible sum of ranks is that of the lowest ranks.
+    // The smallest possible sum of ranks: 1 + 2 + … + `before`.
     let lowest = before * (before + 1) / 2;
     let mut below = 0.0;
     let mut outside = 0;

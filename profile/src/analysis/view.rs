@@ -47,7 +47,7 @@ pub(crate) struct View<'p> {
     /// Calls that were counted without their callers, of the methods that the options keep. Each
     /// entry has the calls of all threads and all callers together.
     pub(crate) method_calls: Vec<MethodCalls>,
-    /// The durations of calls, of the methods that the options keep. Each entry has the calls of all threads and all
+    /// The durations of calls, for each method that the options keep. Each entry has the calls of all threads and all
     /// callers together.
     pub(crate) latencies: HashMap<u32, Latency>,
     /// The methods that were only counted from some moment on, in any thread; see
@@ -348,7 +348,7 @@ impl<'p> View<'p> {
                 Sort::SelfTime => by_key.then(b.own.total_cmp(&a.own)),
                 _ => by_key,
             };
-            // Counts decide if nothing was timed.
+            // If nothing was timed, counts give the order.
             let by_count = if sort == Sort::Name {
                 Ordering::Equal
             } else {

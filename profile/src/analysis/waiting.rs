@@ -1,8 +1,8 @@
 //! Threads that only waited.
 //!
-//! By the wall clock an idle thread of a pool takes as long as the program runs, and a
-//! thread that waits for another one takes its time once more. Reports leave such threads
-//! out of tables and percentages, and name them in one line.
+//! By the wall clock an idle thread of a pool takes as long as the program runs, and a thread that waits for
+//! another thread takes that thread's time once more. Reports leave such threads out of tables and percentages,
+//! and name them in one line.
 //!
 //! A thread only waited if its processor time is below 1 % of the wall time of its calls. On a
 //! machine with too few processors, threads also wait for a processor, and many threads that each

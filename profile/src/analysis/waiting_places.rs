@@ -16,7 +16,7 @@ pub(crate) struct WaitingPlace {
     pub(crate) reason: &'static str,
     /// The innermost method of the program on the stack.
     pub(crate) method: u32,
-    /// The innermost method, through which the program waited.
+    /// The innermost method on the stack, by which the thread waited, such as `Unsafe.park`.
     pub(crate) innermost: u32,
     /// The time of all threads together.
     pub(crate) ns: f64,
@@ -24,10 +24,9 @@ pub(crate) struct WaitingPlace {
 
 /// Returns the places of a view, the longest waiting first.
 ///
-/// Threads wait in few methods of the JDK, such as `Unsafe.park`. So the
-/// innermost method of the program on the stack stands for the place. Methods of
-/// the program are those whose calls were counted. If no calls were counted, they
-/// are all methods outside the JDK.
+/// Threads wait in few methods of the JDK, such as `Unsafe.park`. So the innermost method of the program on the stack
+/// stands for the place. Methods of the program are those whose calls were counted. If no calls were counted, all
+/// methods outside the JDK count as the program's.
 pub(crate) fn waiting_places(view: &View<'_>) -> Vec<WaitingPlace> {
     let is_program = program_methods(view.profile);
     let mut places: HashMap<(usize, u32, u32), f64> = HashMap::new();

@@ -17,8 +17,8 @@ pub(crate) struct Weight {
     pub(crate) waiting: Waiting,
     /// The weight of the node itself; 0 if it is unknown.
     pub(crate) own: f64,
-    /// The known part of the weight of the node and all nodes below. If the node's own weight is
-    /// unknown, it is the weight of the nodes below.
+    /// The known part of the weight of the node and all nodes below. If the node's own weight is unknown, `total`
+    /// is the weight of the nodes below.
     pub(crate) total: f64,
     /// The part of `total` that the calls with known times took.
     pub(crate) known_total: f64,
@@ -31,8 +31,8 @@ pub(crate) struct Weight {
     pub(crate) total_cost_error: f64,
     /// Set when the weight was calculated from a sample.
     pub(crate) is_estimated: bool,
-    /// True if the weight is unknown: no call of this node was timed although calls of others were,
-    /// or the size of none of its objects is known.
+    /// True if the weight is unknown: no call of this node was timed although calls of others were, or no size of its
+    /// objects is known.
     pub(crate) is_unknown: bool,
     /// The outermost recursive node at or above this one, as in [`Figure::recursion`].
     pub(crate) recursion: Option<u32>,

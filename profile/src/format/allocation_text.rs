@@ -20,8 +20,8 @@ pub(super) fn describe(seen: Seen) -> String {
 pub(super) const UNSIZED: &str =
     "have unknown sizes: their classes were unloaded, or the heap was full";
 
-/// The explanation of the mark `≥` before a number of bytes that lacks the bytes of such objects.
-/// It is shown after [`UNSIZED`].
+/// The explanation of the mark `≥`, which stands before a number of bytes that lacks objects of unknown size. The
+/// explanation is shown after [`UNSIZED`].
 pub(super) const AT_LEAST: &str = "≥ lower bound: without the bytes of these objects";
 
 /// Returns the lines below a table with percentages, if there are objects of unknown size.

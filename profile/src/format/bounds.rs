@@ -26,11 +26,11 @@ pub(super) fn counted_only(first_ns: u64) -> String {
 /// The mark before a number of calls whose durations are known, if the method has other calls.
 pub(super) const FEWER: &str = "†";
 
-/// Returns the explanation of [`FEWER`]. It has the numbers of one marked method: the durations of
-/// `known` of its `all` calls are known.
+/// Returns the explanation of [`FEWER`]. The text has the numbers of one marked method, which has `all` calls,
+/// `known` of them with known durations.
 pub(super) fn fewer(known: u64, all: u64) -> String {
     format!(
-        "{FEWER} percentiles of a part of the calls ({} of {} for the first such method): the others had not ended, were not timed, or found too little heap",
+        "{FEWER} percentiles of a part of the calls ({} of {} for the first such method): the others had not ended, were not timed, or there was too little heap to record them",
         units::count(known),
         units::count(all)
     )

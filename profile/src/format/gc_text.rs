@@ -34,10 +34,10 @@ pub(super) fn share(ns: u64, elapsed_ns: u64) -> String {
     format!("{:.2} %", 100.0 * ns as f64 / (elapsed_ns as f64).max(1.0))
 }
 
-/// Returns the cause in the JVM's words.
+/// Returns the cause in the JVM's words; a replacement if the JVM gave none.
 pub(super) fn cause(pauses: &GcPauses) -> &str {
     if pauses.cause.is_empty() {
-        "(not told)"
+        "(unknown)"
     } else {
         &pauses.cause
     }

@@ -19,9 +19,8 @@ use crate::model::Profile;
 use loadhook_text::java::shorten;
 use loadhook_text::units::{self, UNKNOWN, Unit};
 
-/// Writes the tree of all chosen threads together. It shows the [`Options::top`] heaviest nodes;
-/// without that option, all nodes from [`Options::min_percent`] on. The last line has the number of
-/// omitted nodes.
+/// Writes the tree of all chosen threads together. The tree shows the [`Options::top`] heaviest nodes; without that
+/// option, all nodes from [`Options::min_percent`] on. The last line has the number of omitted nodes.
 pub(super) fn write(
     profile: &Profile,
     options: &Options<'_>,
@@ -172,10 +171,9 @@ fn lines<'t>(tree: &'t Tree, shown: &[bool]) -> Vec<Line<'t>> {
     lines
 }
 
-/// Returns, for each entry, the largest percentage on its line and on the lines below it. This
-/// percentage decides whether the entry is shown. A recursive method's total can be many times the
-/// weight below it, because its callees call nodes above it. If no time is known, the percentage is
-/// that of calls.
+/// Returns, for each entry, the largest percentage on its line and on the lines below it. This percentage decides
+/// whether the entry is shown. A recursive method's total can be many times the weight below it, because its callees
+/// call nodes above it. If no time is known, the percentage is the share of the calls.
 fn heaviest(view: &View<'_>, entries: &[Entry]) -> Vec<f64> {
     let calls: f64 = entries.iter().map(|entry| entry.weight.count as f64).sum();
     let own = |entry: &Entry| match entry.weight.some_total() {

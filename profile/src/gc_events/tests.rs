@@ -1,5 +1,4 @@
-//! Simulates collectors of all kinds, and compares the model with a record of what became of each
-//! object.
+//! Simulates collectors of all kinds, and compares the model with a record of the state of each object.
 
 mod collectors;
 
@@ -98,7 +97,7 @@ impl Oracle {
                     .put(known.size);
             }
         }
-        // The arena that objects passed through has no groups left.
+        // For an arena that objects only passed through, the model keeps a group with empty sums.
         for group in self.heap.amounts.keys() {
             amounts.entry(*group).or_default();
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub struct Allocations {
     /// The kind of allocations that were recorded.
     pub seen: Seen,
-    /// Set when objects were followed until they were collected, so [`Site::live`] is known.
+    /// True if objects were followed until they were collected, so [`Site::live`] is known.
     pub live: bool,
     /// The calling contexts of the sites; callers come before their callees.
     pub frames: Vec<Frame>,
@@ -58,7 +58,7 @@ impl Recording {
     }
 }
 
-/// The allocations that were seen.
+/// The kind of allocations that were recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Seen {
     /// Every allocation by an instruction of an instrumented class. Numbers are exact.
@@ -74,7 +74,7 @@ pub enum Seen {
 }
 
 impl Seen {
-    /// Returns whether both recorded the same kind of allocations, so that numbers can be added and
+    /// Returns whether `self` and `other` are the same kind of recording, so that their numbers can be added and
     /// compared.
     pub(crate) fn is_alike(self, other: Seen) -> bool {
         self == other || self.is_sampled() && other.is_sampled()
@@ -88,7 +88,7 @@ impl Seen {
 /// A call, or the instruction that allocates: a place in a method, called from its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// Index of the caller's frame, lower than this one's.
+    /// Index of the caller's frame, lower than this frame's index.
     pub parent: Option<u32>,
     /// Index into [`Profile::methods`](crate::Profile::methods).
     pub method: u32,
@@ -131,7 +131,7 @@ pub struct Amount {
 }
 
 impl Site {
-    /// Adds another site of the same place and type.
+    /// Adds the amounts of another site of the same place and type.
     pub(crate) fn add(&mut self, other: &Site) {
         let ages = self.live_age * self.live.objects + other.live_age * other.live.objects;
         self.allocated.add(&other.allocated);

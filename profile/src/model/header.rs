@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The choice of the calls that are timed. The tracker uses the same numbers.
+/// The rule that chooses the calls to be timed. The tracker uses the same numbers for the rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timing {
@@ -19,7 +19,7 @@ pub enum Timing {
     Sampled = 3,
 }
 
-/// The clock that times calls. The tracker uses the same numbers.
+/// The clock that times calls. The tracker uses the same numbers for the clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
@@ -34,14 +34,13 @@ pub enum Clock {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
-    /// The choice of the calls that were timed.
+    /// The rule that chose the calls to be timed.
     pub timing: Timing,
     /// The clock that timed calls.
     pub clock: Clock,
     /// Start of the measurement, milliseconds since 1970 (UTC).
     pub start_epoch_millis: i64,
-    /// Wall time from start to snapshot, in nanoseconds; of merged profiles the
-    /// sum over the processes.
+    /// Wall time from start to snapshot, in nanoseconds; in a merged profile, the sum over its processes.
     pub duration_ns: u64,
     /// Memory the tracker held in the program's heap, in bytes.
     pub tracker_bytes: u64,
@@ -67,9 +66,8 @@ pub struct Header {
     pub not_ended: bool,
     /// Other facts for the user, one sentence each.
     pub notes: Vec<String>,
-    /// The methods that were not instrumented, if their names were kept:
-    /// `reason: class.method descriptor`, without the blank. A last line may say
-    /// how many more there are.
+    /// The methods that were not instrumented, if their names were kept, each with its reason and descriptor:
+    /// `trivial: com.example.Cart.size()I`. A last line may say how many more there are.
     pub explained: Vec<String>,
 }
 
@@ -78,10 +76,10 @@ pub const NOT_ENDED: &str = "the program was still running when this profile was
 
 /// The cost of the probes of one call, in picoseconds.
 ///
-/// A timed call's `inside_ps` lies between its two clock readings, and so in its own measured time.
-/// In [`Timing::Exact`], a call also adds `outside_ps` to its caller's time. In other modes every
-/// call adds `outside_ps` to its caller's time; a timed one also adds two clock readings, of which
-/// `inside_ps` is a part.
+/// A timed call's `inside_ps` lies between its two clock readings, and so in its own measured time. In
+/// [`Timing::Exact`], a call also adds `outside_ps` to its caller's time. In other modes every call adds
+/// `outside_ps` to its caller's time. A timed call then also adds the time of two clock readings, and `inside_ps`
+/// is a part of this time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProbeCosts {
@@ -95,7 +93,7 @@ pub struct ProbeCosts {
 }
 
 impl Header {
-    /// Returns all notes, that of [`Header::not_ended`] first.
+    /// Returns all notes. The note for [`Header::not_ended`] comes first, if it applies.
     pub(crate) fn all_notes(&self) -> impl Iterator<Item = &str> {
         let not_ended = self.not_ended.then_some(NOT_ENDED);
         not_ended

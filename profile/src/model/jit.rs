@@ -29,9 +29,9 @@ pub struct JitMethod {
 pub struct InlinedMethod {
     /// The compiled method, as an index into [`Profile::methods`](super::Profile::methods).
     pub into: u32,
-    /// The inlined method, as such an index.
+    /// The inlined method, as an index into the same table.
     pub method: u32,
-    /// The number of calls between the two; 1 if the compiled method calls the inlined one itself.
+    /// The length of the chain of inlined calls; 1 if the compiled method calls the inlined one itself.
     pub depth: u32,
     /// The number of places with an inlined call at this depth.
     pub calls: u64,

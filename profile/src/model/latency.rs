@@ -2,15 +2,16 @@
 
 /// The calls of a method whose durations are in one range.
 ///
-/// A range spans a sixteenth of its lower bound at most. The durations below 16 ns have a range each, and so has each
-/// sixteenth of a power of two above, up to 2⁵⁰ ns, which is thirteen days.
+/// Each nanosecond below 16 has its own range. Above, the durations from each power of two to the next are
+/// divided into 16 equal ranges, up to 2⁵⁰ ns, which is 13 days. So a range spans at most a sixteenth of its
+/// lower bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatencyRange {
     /// Index into [`Profile::methods`](super::Profile::methods).
     pub method: u32,
     /// The number of the range, below [`LatencyRange::COUNT`].
     pub range: u16,
-    /// The number of calls, which have ended.
+    /// The number of these calls. Calls under way are not counted.
     pub calls: u64,
 }
 
@@ -21,8 +22,8 @@ impl LatencyRange {
     /// The number of ranges. The tracker uses the same ranges.
     pub const COUNT: u16 = 47 * PARTS;
 
-    /// Returns the longest duration of the range, in nanoseconds. Calls that are longer than all ranges are counted in
-    /// the last range.
+    /// Returns the longest duration of the range, in nanoseconds. Calls that took longer than 2⁵⁰ ns are counted
+    /// in the last range, too.
     pub fn longest_ns(&self) -> u64 {
         let range = self.range.min(LatencyRange::COUNT - 1);
         if range < 2 * PARTS {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::allocations::Frame;
 
-/// The waits of a run.
+/// The waits of threads for each other during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Locks {
-    /// The calling contexts of threads that waited and of those that held; callers come before their callees.
+    /// The calling contexts of threads that waited, and of threads that held a monitor or lock; callers come
+    /// before their callees.
     pub frames: Vec<Frame>,
     /// The waits. Waits that differ only in number and time are merged into one.
     pub waits: Vec<LockWait>,
@@ -30,7 +31,7 @@ pub struct LockWait {
     pub holder: Option<Holder>,
     /// Number of waits.
     pub count: u64,
-    /// Time of all of them, in nanoseconds.
+    /// Time of all these waits, in nanoseconds.
     pub ns: u64,
 }
 
@@ -46,13 +47,13 @@ pub struct Holder {
 /// The kind of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitKind {
-    /// To enter a monitor that another thread owns.
+    /// The thread waited to enter a monitor that another thread owned.
     Monitor,
-    /// Parked for a lock or semaphore of `java.util.concurrent`.
+    /// The thread was parked for a lock or semaphore of `java.util.concurrent`.
     Lock,
-    /// In `Object.wait`.
+    /// The thread was in `Object.wait`.
     Notification,
-    /// Parked for anything else, for example for a condition, a result or work.
+    /// The thread was parked for anything else, for example for a condition, a result or work.
     Park,
 }
 
@@ -103,7 +104,8 @@ impl LockWait {
     }
 }
 
-/// Locks while they are put together: equal frames and equal waits become one.
+/// A builder of [`Locks`]. Equal frames are stored once, and waits that differ only in number and time become
+/// one.
 #[derive(Default)]
 pub struct LocksBuilder {
     locks: Locks,
@@ -152,8 +154,8 @@ impl LocksBuilder {
         }
     }
 
-    /// Adds all waits of `other`. `threads` and `methods` map the indexes in the profile of `other`
-    /// to the new ones.
+    /// Adds all waits of `other`. `threads` and `methods` give the new index for each thread and method of the
+    /// profile that `other` is from.
     pub(crate) fn add_all(&mut self, other: &Locks, threads: &[u32], methods: &[u32]) {
         let mut places: Vec<u32> = Vec::with_capacity(other.frames.len());
         for frame in &other.frames {

@@ -36,47 +36,47 @@ impl Method {
         }
     }
 
-    /// Stands for an allocated type, in trees whose innermost callees are types.
+    /// Returns a method that stands for an allocated type, in trees whose innermost callees are types.
     pub(crate) fn of_type(name: &str) -> Method {
         Method::new(name, "", "")
     }
 
-    /// Stands for all methods whose calls found no room in the tree.
+    /// Returns a method that stands for all methods whose calls found no room in the tree.
     pub fn overflow() -> Method {
         Method::new("(tree full)", "", "")
     }
 
-    /// Stands for a method whose id has no definition.
+    /// Returns a method that stands for a method whose id has no definition.
     pub fn unknown(id: u32) -> Method {
         Method::new("(unknown)", &format!("method{id}"), "")
     }
 
-    /// Stands for a function of a native library.
+    /// Returns a method that stands for a function of a native library.
     pub fn native(library: &str, symbol: &str) -> Method {
         Method::new(library, symbol, "")
     }
 
-    /// Stands for the code of the JVM itself.
+    /// Returns a method that stands for the code of the JVM itself.
     pub fn virtual_machine() -> Method {
         Method::new("[VM]", "", "")
     }
 
-    /// Stands for the threads of the garbage collector.
+    /// Returns a method that stands for the threads of the garbage collector.
     pub fn garbage_collector() -> Method {
         Method::new("[GC]", "", "")
     }
 
-    /// Stands for the threads of the JIT compilers.
+    /// Returns a method that stands for the threads of the JIT compilers.
     pub fn jit_compiler() -> Method {
         Method::new("[compiler]", "", "")
     }
 
-    /// Stands for the interpreter, where it runs no method.
+    /// Returns a method that stands for the interpreter where it runs no method.
     pub fn interpreter() -> Method {
         Method::new("[interpreter]", "", "")
     }
 
-    /// Stands for the frames of a stack that could not be walked.
+    /// Returns a method that stands for the frames of a stack that could not be walked.
     pub fn unwalked() -> Method {
         Method::new("[unwalked]", "", "")
     }

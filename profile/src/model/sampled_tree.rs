@@ -8,11 +8,12 @@ use super::sampling::Waiting;
 /// A stack of frames, and the samples with exactly this stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SampledNode {
-    /// Index of the stack without its innermost frame, lower than this one's.
+    /// Index of the stack without its innermost frame, lower than this stack's own; `None` if there is only one
+    /// frame.
     pub parent: Option<u32>,
     /// The innermost frame's index into [`Profile::methods`](super::Profile::methods).
     pub method: u32,
-    /// The running time that the samples stand for.
+    /// The running time that the samples stand for, in nanoseconds.
     pub self_ns: u64,
     /// The sum of the squares of the times that the samples stand for, in ns².
     pub self_squares: f64,
@@ -25,10 +26,10 @@ pub struct SampledNode {
 /// Returns the calling-context tree of sampled stacks, parents first; recursion is folded as
 /// [`Node`] says.
 ///
-/// In its nodes, `calls` is 0, and `timed` is the number of samples with the method innermost.
-/// `ticked_ns` and `ticked_variance` are the time of these samples and its variance. `variance` is
-/// that of `outermost_ns`. All other times are those that calls would have had: `all_ns` less
-/// `child_ns` is the method's own running time.
+/// In the tree's nodes, `calls` is 0, and `timed` is the number of samples with the method innermost. `ticked_ns`
+/// and `ticked_variance` are the time of these samples and its variance. `variance` is the variance
+/// of `outermost_ns`. The other times are those that timed calls would have: `all_ns` less `child_ns` is the
+/// method's own running time.
 ///
 /// # Panics
 ///
@@ -210,7 +211,7 @@ mod tests {
         let row = (any::<prop::sample::Index>(), 0u32..6, 0u64..1_000);
         prop::collection::vec(row, 1..60).prop_map(|rows| {
             let stack = |(at, (parent, method, ns)): (usize, (prop::sample::Index, u32, u64))| {
-                // One stack in this many is a root.
+                // A stack is a root with a probability of 1 in `at + 1`.
                 let parent = parent.index(at + 1).checked_sub(1).map(|p| p as u32);
                 stack(parent, method, ns)
             };
@@ -238,7 +239,7 @@ mod tests {
                     prop_assert_ne!(nodes[caller as usize].method, node.method);
                 }
             }
-            // Each method's own time equals that of the stacks.
+            // A method's own time is the same in the stacks and in the tree.
             for method in 0..6 {
                 let of_stacks = stacks.iter().filter(|s| s.method == method).map(|s| s.self_ns);
                 let of_nodes = nodes.iter().filter(|n| n.method == method).map(|n| n.ticked_ns);

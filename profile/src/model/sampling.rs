@@ -57,7 +57,7 @@ pub struct Sampling {
     /// The number of samples whose outer frames are not on the stack, for example those of virtual
     /// threads.
     pub cut: u64,
-    /// The number of samples that were lost, because there was no room.
+    /// The number of samples that were lost because there was no room to record them.
     pub lost: u64,
 }
 

@@ -10,10 +10,11 @@ use crate::model::{Node, ThreadTree};
 
 /// An instruction that allocates. Its id is not the id of a method.
 ///
-/// In a snapshot, the nodes with its id are leaves, whose calls are the objects that it allocated.
+/// In a snapshot, each node with the site's id is a leaf. Its number of calls is the number of objects that the
+/// site allocated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllocationSite {
-    /// The id of its method.
+    /// The id of the method that contains the instruction.
     pub method: u32,
     /// The line in the method's source file.
     pub line: Option<u32>,
@@ -21,7 +22,7 @@ pub struct AllocationSite {
     pub bci: u16,
     /// The type as Java writes it: `java.lang.String`, `int[][]`.
     pub type_name: Arc<str>,
-    /// The way to compute the bytes of its objects.
+    /// The way to compute the bytes of the site's objects.
     pub bytes: SiteBytes,
 }
 
@@ -70,7 +71,7 @@ impl SiteTaker {
         }
         let mut known = vec![None; tree.nodes.len()];
         for (leaf, site) in leaves.into_iter().filter(|(leaf, _)| leaf.calls > 0) {
-            // If calls are recorded, the parent is usually the node of the method itself.
+            // If calls are recorded, the leaf's parent is usually the node of the site's own method.
             let caller = match leaf.parent.map(|parent| tree.nodes[parent as usize]) {
                 Some(node) if node.method == site.method => node.parent,
                 _ => leaf.parent,

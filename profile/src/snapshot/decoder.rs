@@ -5,7 +5,7 @@
 //! | header | 1, version 2, timing (0 adaptive, 1 exact, 2 count, 3 sampled), clock (0 wall, 1 cpu), start in epoch ms, wall ns since, tracker bytes, overflowed calls, inside ps, outside ps, clock read ps |
 //! | thread | 2, thread id or -1, kind (0 live platform thread, 1 live virtual threads merged, 2 ended group), bytes of name, name in UTF-8, eight bytes a word, first byte highest, padded with zeros |
 //! | processor time | 5, processor time of the thread whose record precedes this one, in ns; absent if it is unknown |
-//! | node | 3, parent's index in the thread or -1, method id or -1 for the overflow node, calls, timed calls, all ns, outermost ns, child ns, variance in ns² as the bits of a `double`, own ns by ticks, and their variance in the same form |
+//! | node | 3, parent's index in the thread or -1, method id or -1 for the overflow node, calls, timed calls, all ns, outermost ns, child ns, variance in ns² as the bits of a `double`, own ns by ticks, variance of the own ns by ticks in the same form |
 //! | calls | 6, method id, its calls in all threads together, counted by probes that keep no tree |
 //! | durations | 7, method id, a number of words, and as many words: 1024 · calls + number of the range, see [`LatencyRange`]; a method may have several such records, which add up |
 //! | end | 4 |
@@ -24,8 +24,8 @@ use crate::model::{
 /// The [`Node::method`] of an overflow node in a [`Snapshot`].
 pub const OVERFLOW: u32 = u32::MAX;
 
-/// The longest thread name accepted, in bytes. Java has no limit; this one keeps a damaged word
-/// from causing a large allocation.
+/// The longest thread name accepted, in bytes. Java has no limit; this limit keeps a damaged word from causing a
+/// large allocation.
 const LONGEST_NAME: usize = 1 << 20;
 
 const HEADER: i64 = 1;
@@ -46,7 +46,7 @@ pub struct Snapshot {
     pub threads: Vec<ThreadTree>,
     /// Calls that were counted without their callers.
     pub method_calls: Vec<MethodCalls>,
-    /// Timed calls by their durations, in no order; [`LatencyRange::method`] is an id.
+    /// Timed calls by their durations, in no order; [`LatencyRange::method`] is still an id of the tracker.
     pub latencies: Vec<LatencyRange>,
 }
 
@@ -158,7 +158,7 @@ impl Decoder {
             return Err(Stop::Bad("a word after the end record"));
         }
         if (tag == HEADER) == self.started {
-            return Err(Stop::Bad("a record other than one header at the start"));
+            return Err(Stop::Bad("a missing or repeated header"));
         }
         match tag {
             HEADER => {
@@ -259,7 +259,7 @@ fn thread(record: &mut Record<'_>) -> Result<ThreadTree, Stop> {
     let len = record.natural("a negative length")?;
     let len = usize::try_from(len).unwrap_or(usize::MAX);
     if len > LONGEST_NAME {
-        return Err(Stop::Bad("too long a thread name"));
+        return Err(Stop::Bad("a thread name of more than 1 MiB"));
     }
     let end = record.at + len.div_ceil(8);
     let packed = record.words.get(record.at..end).ok_or(Stop::Incomplete)?;

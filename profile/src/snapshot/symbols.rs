@@ -7,7 +7,7 @@ use crate::model::{LatencyRange, LatencySums, Method, MethodCalls, Profile, Thre
 use crate::snapshot::allocation_sites::{AllocationSite, SiteTaker};
 use crate::snapshot::decoder::{OVERFLOW, Snapshot};
 
-/// The methods of one JVM, by the ids that the injected code passes.
+/// The methods and allocation sites of one JVM, by the ids that the injected code passes.
 ///
 /// Methods and allocation sites share one sequence of ids. Repeated strings, such as class names
 /// and descriptors, are stored once.
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(symbols.get(1), None);
     }
 
-    /// Three methods, and a site in each of them.
+    /// Returns symbols of three methods, and of a site in each of them.
     fn with_sites() -> Symbols {
         let mut symbols = Symbols::default();
         for (id, name) in ["main", "timed", "trivial"].into_iter().enumerate() {
@@ -173,8 +173,8 @@ mod tests {
         told.collect()
     }
 
-    /// If calls are recorded, a site's method is the parent of its leaf; otherwise it is not in the
-    /// tree.
+    /// If calls are recorded, the parent of a site's leaf is the site's method; otherwise this method is not in
+    /// the tree.
     #[test]
     fn sites_leave_the_tree() {
         let symbols = with_sites();

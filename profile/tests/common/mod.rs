@@ -7,7 +7,7 @@ use loadhook_profile::{
     Profile, Seen, Site, ThreadKind, ThreadTree, Timing,
 };
 
-/// A profile written in a text format.
+/// Returns a profile written in a text format.
 pub(crate) fn text(format: Format, profile: &Profile, options: &Options<'_>) -> String {
     let mut out = Vec::new();
     format
@@ -19,7 +19,8 @@ pub(crate) fn text(format: Format, profile: &Profile, options: &Options<'_>) -> 
 /// A millisecond in nanoseconds.
 pub(crate) const MS: u64 = 1_000_000;
 
-/// [`small`] with each call timed. Durations of three methods are known, of the second those of a part of the calls.
+/// Returns [`small`] with each call timed. The durations of three methods are known; of the second one, only for
+/// a part of the calls.
 pub(crate) fn measured() -> Profile {
     let mut profile = small();
     profile.header.timing = Timing::Exact;
@@ -55,7 +56,7 @@ pub(crate) fn measured() -> Profile {
     profile
 }
 
-/// The methods of [`small`]; nodes refer to them by index.
+/// Returns the methods of [`small`]; nodes refer to them by index.
 fn methods() -> Vec<Method> {
     let method = |class: &str, name: &str, descriptor: &str, line: u32| Method {
         loader: "app".into(),
@@ -181,7 +182,7 @@ fn header() -> Header {
     }
 }
 
-/// The profile of a shop that serves requests. It has overloads, a class of two loaders, direct and
+/// Returns the profile of a shop that serves requests. It has overloads, a class of two loaders, direct and
 /// mutual recursion, estimated times, a full tree, and names with characters that are special in
 /// some format.
 pub(crate) fn small() -> Profile {
@@ -204,7 +205,7 @@ pub(crate) fn small() -> Profile {
     }
 }
 
-/// [`small`] with pauses of the garbage collector.
+/// Returns [`small`] with pauses of the garbage collector.
 pub(crate) fn paused() -> Profile {
     let some = |cause: &str, collector: &str, pauses, total, longest| GcPauses {
         cause: cause.to_owned(),
@@ -228,7 +229,7 @@ pub(crate) fn paused() -> Profile {
     }
 }
 
-/// A node all of whose calls were timed.
+/// Returns a node all of whose calls were timed.
 pub(crate) fn node(
     parent: Option<u32>,
     method: u32,
@@ -247,8 +248,8 @@ pub(crate) fn node(
     }
 }
 
-/// Allocations of the methods of [`small`]: two callers of one line, several types, and a site
-/// without a frame.
+/// Returns allocations by the methods of [`small`]: two callers of one line, several types, and a site without a
+/// frame.
 pub(crate) fn allocations() -> Allocations {
     let frame = |parent, method, line, bci| Frame {
         parent,
@@ -313,7 +314,7 @@ pub(crate) fn allocations() -> Allocations {
     }
 }
 
-/// The allocations of [`allocations`] as samples, some of whose objects are alive.
+/// Returns the allocations of [`allocations`] as samples, some of whose objects are alive.
 pub(crate) fn sampled() -> Allocations {
     let mut sampled = allocations();
     sampled.seen = Seen::Sampled { interval: 524_288 };
@@ -333,7 +334,7 @@ pub(crate) fn sampled() -> Allocations {
     sampled
 }
 
-/// The profile [`small`] with these allocations instead of its calls.
+/// Returns the profile [`small`] with these allocations instead of its calls.
 pub(crate) fn alone(allocations: Allocations) -> Profile {
     let mut profile = small();
     profile.header.timing = Timing::Count;
@@ -345,7 +346,7 @@ pub(crate) fn alone(allocations: Allocations) -> Profile {
     profile
 }
 
-/// One thread's calls of methods of the class X, with probes that cost nothing.
+/// Returns one thread's calls of methods of the class X, with probes that cost nothing.
 pub(crate) fn tree_of(methods: &[&str], nodes: Vec<Node>) -> Profile {
     let method = |name: &&str| Method::new("X", name, "()V");
     Profile {
@@ -361,8 +362,8 @@ pub(crate) fn tree_of(methods: &[&str], nodes: Vec<Node>) -> Profile {
     }
 }
 
-/// a(1000) → b(900) → a(800) → c(700) → b(600): the total time of each call. Each call has 100 ns
-/// of its own; only the last has 600.
+/// Returns the recursion a(1000) → b(900) → a(800) → c(700) → b(600). The numbers are the total times of the
+/// calls in nanoseconds. Each call has 100 ns of its own; only the last has 600.
 pub(crate) fn recursion_by_two_ways() -> Profile {
     tree_of(
         &["a", "b", "c"],
@@ -375,7 +376,7 @@ pub(crate) fn recursion_by_two_ways() -> Profile {
     )
 }
 
-/// A tree of `size` nodes with a tenth as many methods, without recursion. Callees never take
+/// Returns a tree of `size` nodes with a tenth as many methods, without recursion. Callees never take
 /// longer than their caller.
 pub(crate) fn large(size: u32) -> Profile {
     let mut random = Random(u64::from(size) + 1);
@@ -462,19 +463,19 @@ impl Random {
     }
 }
 
-/// Two sides of a comparison, with one run each.
+/// Returns two sides of a comparison, with one run each.
 pub(crate) fn pair<'p>(before: &'p Profile, after: &'p Profile) -> [&'p [Profile]; 2] {
     [before, after].map(std::slice::from_ref)
 }
 
-/// [`small`] without times.
+/// Returns [`small`] without times.
 pub(crate) fn counted() -> Profile {
     let mut profile = small();
     profile.header.timing = Timing::Count;
     profile
 }
 
-/// The profile of a server: a worker, two idle threads of a pool, and a thread that waits between
+/// Returns the profile of a server: a worker, two idle threads of a pool, and a thread that waits between
 /// its requests.
 pub(crate) fn server() -> Profile {
     let mut server = small();

@@ -83,7 +83,7 @@ fn samples_and_probes_do_not_mix() {
     );
 }
 
-/// A later profile, in which `add` was called less often, and twice as many samples were taken in
+/// Returns a later profile, in which `add` was called less often, and twice as many samples were taken in
 /// the hash map.
 pub(crate) fn later() -> Profile {
     let mut later = shop();

@@ -64,7 +64,7 @@ fn methods() -> Vec<Method> {
     ]
 }
 
-/// A node for a stack in which `samples` samples were taken.
+/// Returns a node for a stack in which `samples` samples were taken.
 pub(crate) fn met(parent: Option<u32>, method: u32, samples: u64) -> SampledNode {
     SampledNode {
         parent,
@@ -76,7 +76,7 @@ pub(crate) fn met(parent: Option<u32>, method: u32, samples: u64) -> SampledNode
     }
 }
 
-/// A node for a stack in which a thread waited.
+/// Returns a node for a stack in which a thread waited.
 fn waited(parent: u32, method: u32, waiting: Waiting) -> SampledNode {
     SampledNode {
         waiting,
@@ -94,7 +94,7 @@ fn thread(name: &str, id: Option<u64>, kind: ThreadKind, nodes: Vec<Node>) -> Th
     }
 }
 
-/// The time that a thread waited for a monitor.
+/// Returns the time that a thread waited for a monitor.
 fn locked() -> Waiting {
     Waiting {
         monitor_ns: 130 * MS,
@@ -156,7 +156,7 @@ fn sampling() -> Sampling {
     }
 }
 
-/// The profile of a shop that reads JSON with a recursive parser.
+/// Returns the profile of a shop that reads JSON with a recursive parser.
 pub(crate) fn shop() -> Profile {
     // The collector's time was read from the clocks of its threads, not sampled.
     let collector = Node {
@@ -200,7 +200,8 @@ pub(crate) fn shop() -> Profile {
     }
 }
 
-/// A profile that has only calls, as probes that count write it without an agent.
+/// Returns a profile that has only calls. A program without an agent writes such a profile if its probes only
+/// count.
 pub(crate) fn counted() -> Profile {
     let mut profile = shop();
     profile.header.timing = Timing::Count;

@@ -52,7 +52,7 @@ fn varint(bytes: &[u8], at: &mut usize) -> u64 {
     value
 }
 
-/// All fields of a message: the field's number, its value, and the range of its bytes.
+/// Returns all fields of a message: the field's number, its value, and the range of its bytes.
 fn fields(bytes: &[u8]) -> Vec<(u64, Raw<'_>, std::ops::Range<usize>)> {
     let mut all = Vec::new();
     let mut at = 0;
@@ -82,7 +82,7 @@ fn messages(bytes: &[u8], field: u64) -> impl Iterator<Item = &[u8]> {
         })
 }
 
-/// The values of a repeated number field, in packed or unpacked form.
+/// Returns the values of a repeated number field, in packed or unpacked form.
 fn numbers(bytes: &[u8], field: u64) -> Vec<u64> {
     let mut all = Vec::new();
     for (number, raw, _) in fields(bytes) {

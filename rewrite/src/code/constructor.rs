@@ -43,7 +43,7 @@ pub(crate) struct Run {
     pub(crate) can_throw: bool,
 }
 
-/// The runs of equal labels of a constructor, which together contain all its instructions.
+/// The runs of equal labels of a constructor, which together contain all instructions of the constructor.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     pub(crate) runs: Vec<Run>,
@@ -76,8 +76,8 @@ pub(crate) enum This {
     Mixed,
 }
 
-/// Labels a constructor whose types cannot be followed. No handler covers any of its instructions, which is
-/// always valid.
+/// Labels a constructor whose types cannot be followed. No added handler covers its instructions, which is always
+/// valid.
 pub(crate) fn unknown(method: &MethodBody<'_, '_>) -> Runs {
     let mut runs = Runs::default();
     runs.push(Bci::START, Label::Uncovered, true);

@@ -1,5 +1,5 @@
-//! Frames of rewritten code. Old frames are patched: their offsets move, and a frame keeps its form unless its
-//! new delta does not fit into it. New frames are inserted between them.
+//! Frames of rewritten code. Old frames are patched: their offsets move, and a frame keeps its form unless the new
+//! delta does not fit into that form. New frames are inserted between the old ones.
 
 use std::ops::Range;
 

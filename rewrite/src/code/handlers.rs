@@ -117,7 +117,7 @@ struct Gap {
 #[derive(Debug, Default)]
 pub(crate) struct Splits {
     gaps: Vec<Gap>,
-    /// The index of the old entry for each piece that is followed by another piece of that entry.
+    /// For each piece that another piece of the same old entry follows: the index of that old entry.
     followed: Vec<u16>,
 }
 
@@ -154,8 +154,8 @@ impl Splits {
     }
 }
 
-/// Appends the relocated table to `out`, then the added handlers, so that the JVM searches those last. Returns
-/// `None` if the entries are too many.
+/// Appends the relocated table to `out`, then the added handlers, so that the JVM searches the added handlers last.
+/// Returns `None` if there would be more than 65,535 entries.
 pub(crate) fn relocate(
     table: ExceptionTable<'_>,
     added: &[AddedHandler],

@@ -296,7 +296,7 @@ fn new_offset(code: &[u8], event: &Event, relocation: &Relocation) -> Result<i64
 /// Real code needs two.
 const EXACT_ROUNDS: u32 = 16;
 
-/// Refuses the method if the code exceeds the limit at `position`.
+/// Refuses the method if the code up to `position` is longer than [`MAX_CODE_LENGTH`].
 fn too_large(position: NewBci) -> Result<(), Refusal> {
     match position.offset() {
         ..=MAX_CODE_LENGTH => Ok(()),

@@ -105,10 +105,11 @@ pub(crate) enum EventKind {
 /// A point at which the rewritten code differs, or may differ, from the original.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
-    /// The instruction.
+    /// The offset of the instruction in the original code.
     pub(crate) bci: Bci,
     pub(crate) kind: EventKind,
-    /// The inserted bytes, for the `Insert` kinds.
+    /// For the `Insert` kinds, the inserted bytes. For a switch, `len` is the length of the new padding. For a widened
+    /// jump, `len` is 1 once the code after the jump has been moved.
     pub(crate) snippet: Snippet,
     /// The event's first byte in the rewritten code.
     pub(crate) position: NewBci,
@@ -215,8 +216,8 @@ impl Relocation {
         self.lookup(bci).ok_or_else(|| Self::nowhere(bci))
     }
 
-    /// Returns the position of the instruction itself, after its probes. Frames that refer to a `new` need it,
-    /// and so do type annotations.
+    /// Returns the position of the instruction itself, after its probes. Frames that refer to a `new` need this
+    /// position, and so do type annotations.
     pub(crate) fn instruction(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         let mut position = self.target(bci)?;
         let first = self.events.partition_point(|event| event.bci < bci);

@@ -105,7 +105,7 @@ impl<'a> TypeState<'a> {
         }
     }
 
-    /// Returns the classes among the types for which no constant is known.
+    /// Returns the class and array types that may need a new `CONSTANT_Class` when the state is written as a frame.
     pub(crate) fn classes(&self) -> impl Iterator<Item = ClassRef<'a>> {
         let slots = self.locals.iter().chain(&self.stack);
         slots.filter_map(|slot| match slot {
@@ -330,8 +330,8 @@ impl<'a> TypeState<'a> {
         self.push(object, method)
     }
 
-    /// Replaces the uninitialised `receiver`, whose constructor was called, by an object of its class. Applies to
-    /// all its copies.
+    /// Applies the call of a constructor for the uninitialised object `receiver`: in all slots that hold the object,
+    /// the type becomes the object's class.
     fn initialise(&mut self, receiver: V<'a>, method: &MethodBody<'_, 'a>) -> Step {
         match receiver {
             V::UninitializedThis => {

@@ -89,7 +89,7 @@ impl<'a> VerificationType<'a> {
         })
     }
 
-    /// Returns the element type of this array type; `None` if it is not an array type.
+    /// Returns the element type of this array type; `None` if this is not an array type.
     pub(crate) fn element(self) -> Option<Self> {
         match self {
             V::Null => Some(V::Null),

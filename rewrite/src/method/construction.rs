@@ -31,7 +31,7 @@ pub(super) struct Construction {
 }
 
 impl MethodPlanner {
-    /// Finds the calls of a constructor that initialise `this`.
+    /// Finds the calls in a constructor that initialise `this`.
     pub(super) fn construction(
         &mut self,
         method: &MethodBody<'_, '_>,
@@ -61,8 +61,8 @@ impl MethodPlanner {
         })
     }
 
-    /// Writes the probe before each call of another constructor. Returns the probe after such calls, which is
-    /// empty if there is no such call.
+    /// Writes the probe before each call of another constructor. Returns the probe that follows each of these calls.
+    /// That probe is empty if there is no such call, or if the call shape is not [`CallShape::Id`].
     pub(super) fn write_construction(
         &mut self,
         construction: &Construction,

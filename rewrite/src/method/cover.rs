@@ -15,9 +15,9 @@ use crate::method::planner::{CoveredRange, HandlerBlock, MethodPlanner};
 use crate::outcome::Refusal;
 
 impl MethodPlanner {
-    /// Finds the ranges that added handlers cover, and places the handlers after the code, one for each label.
-    /// `labels` are the labels of a constructor; in another method one handler covers everything. Returns the
-    /// number of instructions that no handler covers.
+    /// Finds the ranges that added handlers cover, and places the handlers after the code, one for each [`Label`].
+    /// `labels` has the labels of a constructor's instructions; in another method, one handler covers all instructions.
+    /// Returns the number of instructions that no handler covers.
     pub(super) fn cover(
         &mut self,
         probes: &MethodProbes,
@@ -109,7 +109,8 @@ impl MethodPlanner {
         Ok(())
     }
 
-    /// Labels the instructions of a constructor. If the types in it cannot be followed, it gets no handler.
+    /// Labels the instructions of a constructor. If the types in the code cannot be followed, the constructor gets no
+    /// handler.
     pub(super) fn label_constructor(
         &mut self,
         method: &MethodBody<'_, '_>,

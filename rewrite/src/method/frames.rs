@@ -21,7 +21,7 @@ use crate::probe::ProbeWriter;
 use crate::reader::Reader;
 
 impl MethodPlanner {
-    /// Computes the type states of the frames of `table`; none if there is no table.
+    /// Computes the type state of each frame in `table`. Returns an empty list if there is no table.
     pub(super) fn expand_frames<'a>(
         &mut self,
         method: &MethodBody<'_, 'a>,
@@ -124,9 +124,8 @@ impl MethodPlanner {
             .any(|event| event.kind == EventKind::Widened && falls_through(method.code, event.bci))
     }
 
-    /// Inserts a frame after each widened `if` that is not followed by a frame: the `goto_w` ends
-    /// a block, so the verifier needs a frame after it. The types are those of the straight-line
-    /// code before the jump.
+    /// Inserts a frame after each widened `if` that is not followed by a frame: the `goto_w` ends a block, so the
+    /// verifier needs a frame after the `goto_w`. Its types are those of the straight-line code before the jump.
     fn frames_after_jumps<'a>(
         &mut self,
         method: &MethodBody<'_, 'a>,
@@ -178,8 +177,8 @@ impl MethodPlanner {
         Ok(())
     }
 
-    /// Inserts the frames of the added handlers. Of the method's own locals, these frames contain at most the
-    /// uninitialised `this`. Their stack contains the exception.
+    /// Inserts the frames of the added handlers. These frames contain none of the method's own locals, except an
+    /// uninitialised `this`. The exception is on their stack.
     fn frames_of_handlers(&mut self, writer: &mut ProbeWriter) -> Result<(), Refusal> {
         if self.blocks.is_empty() {
             return Ok(());

@@ -26,8 +26,8 @@ const HUGE_METHOD_LIMIT: u32 = 8_000;
 
 /// The result of planning a method.
 pub(crate) struct PlannedMethod {
-    /// The number of instructions that no added handler covers, in a
-    /// constructor; see [`crate::Uncovered`].
+    /// In a constructor, the number of instructions that no added handler covers; see [`crate::Uncovered`]. 0 in other
+    /// methods.
     pub(crate) uncovered: u32,
     /// True if a probe was inserted.
     pub(crate) inserts: bool,
@@ -192,7 +192,8 @@ impl MethodPlanner {
             }
         }
         if let (Some(id), Some(locals)) = (probes.trace, self.trace_locals) {
-            // The trace probes are inside the other probes, so that the measured time contains little of those.
+            // The trace probes are inside the other probes, so that the measured time contains little of the other
+            // probes.
             let (options, writer) = (context.options, &mut *context.writer);
             let written = writer.trace(id, locals, signature(member), options)?;
             method_probes.entry = writer.join(method_probes.entry, written.entry);
@@ -207,8 +208,8 @@ impl MethodPlanner {
         Ok(method_probes)
     }
 
-    /// Returns the length in bytes of the rewritten code, including the added handlers. Each of these is the
-    /// probe `thrown` and an `athrow`.
+    /// Returns the length in bytes of the rewritten code, including the added handlers. Each handler is the probe
+    /// `thrown` and an `athrow`.
     fn code_length(&self, thrown: Snippet) -> u32 {
         let block_len = u32::from(thrown.len) + 1;
         self.relocation.code_end().offset() + block_len * self.blocks.len() as u32
@@ -291,8 +292,8 @@ fn receiver(member: &Member<'_, '_>, options: &Options) -> Opcode {
     }
 }
 
-/// Returns the values that a method gets and returns. The `this` of a constructor is not initialised yet, so it
-/// is not passed.
+/// Returns the descriptor and the first parameter's local variable of a method, for trace probes. A constructor's
+/// `this` is not passed to these probes, because it is not initialised yet.
 fn signature<'a>(member: &Member<'_, 'a>) -> Signature<'a> {
     let has_this = member.access_flags() & access::STATIC == 0;
     Signature {

@@ -21,11 +21,10 @@ pub(crate) struct MethodPlanner {
     pub(super) relocation: Relocation,
     /// The first instructions of the handlers that get a `caught` probe, in code order.
     pub(super) handler_starts: Vec<Bci>,
-    /// The calls of a constructor that initialise `this`, each with the probe
-    /// before it.
+    /// The calls in a constructor that initialise `this`, each with the probe before the call.
     pub(super) calls: Vec<(Bci, Snippet)>,
-    /// The local variables that keep what a trace needs from the method's entry; `None` without
-    /// [`Probes::trace`](crate::Probes::trace).
+    /// The added local variables that keep the time of the method's entry, and the arguments if they are passed; `None`
+    /// without [`Probes::trace`](crate::Probes::trace).
     pub(super) trace_locals: Option<TraceLocals>,
     /// The attributes of the code.
     pub(super) tables: Vec<LocatedTable>,

@@ -1,8 +1,8 @@
 //! Probes that count allocations at the allocating instruction. They do not use the object, so that escape
 //! analysis can still remove it.
 //!
-//! The probes follow the instruction, so an allocation that throws is not counted. The instruction consumes the
-//! lengths of an array, so they are copied before it.
+//! The probes follow the instruction, so an allocation that throws is not counted. The instruction consumes the lengths
+//! of an array, so they are copied before the instruction.
 
 use crate::code::relocation::Snippet;
 use crate::constant_pool::PoolFull;
@@ -65,7 +65,7 @@ impl ProbeWriter {
         options: &Options,
     ) -> Result<(), PoolFull> {
         self.needs_stack(3);
-        // The bytes are written once and copied, so that all copies share one constant.
+        // The bytes that push the site's id are written once and copied, so that all copies share one constant.
         let start = self.snippets.len();
         self.push_int(site as i32)?;
         let push_site: Vec<u8> = self.snippets.drain(start..).collect();

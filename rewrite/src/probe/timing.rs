@@ -19,9 +19,8 @@ pub(crate) fn argument_slots(options: &Options, end: EndProbes) -> u16 {
 pub(crate) enum EndProbes {
     /// `exit`, whether the method returns or throws.
     Exit,
-    /// In a constructor with this key, `ended` reports that an exception leaves it. If the
-    /// constructor calls another one that may throw (`constructs`), `ended` also replaces `exit`
-    /// before returns.
+    /// In a constructor with this key, `ended` reports that an exception leaves the constructor. If the constructor
+    /// calls another one that may throw (`constructs`), `ended` also replaces `exit` before returns.
     Constructor { key: i16, constructs: bool },
 }
 
@@ -38,8 +37,8 @@ pub(crate) struct TimingProbes {
 }
 
 impl ProbeWriter {
-    /// Writes the probes of the method `id`. `receiver` is the instruction that pushes the receiver; `None` if
-    /// the entry probe does not get it.
+    /// Writes the probes of the method `id`. `receiver` is the instruction that pushes the receiver; `None` if the
+    /// entry probe does not get the receiver.
     #[inline]
     pub(crate) fn timing(
         &mut self,

@@ -1,9 +1,9 @@
 //! The probes that measure each call of a method. A local variable of the method keeps the time of the entry, so
 //! the tracker need not know which calls are under way. Every frame of the method lists that variable.
 //!
-//! If the values are wanted, a second variable keeps the arguments, as a list that the tracker makes at the
-//! entry. They cannot be read at the end: by then the method may have assigned other values to its parameters,
-//! and in a handler the frame has no parameters.
+//! If the probes pass values, a second variable keeps the arguments, as a list that the tracker makes at the entry. The
+//! arguments cannot be read at the end: by then the method may have assigned other values to its parameters, and in a
+//! handler the frame has no parameters.
 
 use crate::code::relocation::Snippet;
 use crate::constant_pool::PoolFull;
@@ -12,7 +12,7 @@ use crate::opcode::Opcode;
 use crate::options::Options;
 use crate::probe::writer::{Call, ProbeWriter};
 
-/// Returns `max_stack` of an added handler: the exception, and the arguments of its probe.
+/// Returns `max_stack` of an added handler: the exception, and the arguments of the probe in the handler.
 pub(crate) fn handler_stack(has_values: bool) -> u16 {
     5 + u16::from(has_values)
 }
@@ -20,9 +20,9 @@ pub(crate) fn handler_stack(has_values: bool) -> u16 {
 /// The local variables of the trace probes. They come after the method's own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TraceLocals {
-    /// The time at the method's entry, a `long`.
+    /// The variable for the time at the method's entry, a `long`.
     pub(crate) start: u16,
-    /// The arguments, an `Object`; `None` if they are not wanted.
+    /// The variable for the list of the arguments, an `Object`; `None` if the probes pass no values.
     pub(crate) values: Option<u16>,
 }
 
@@ -45,7 +45,7 @@ impl TraceLocals {
     }
 }
 
-/// The values that a method gets and returns. Its parameters take at most 255 local variables.
+/// The descriptor of a method, and the local variables of its parameters, which are at most 255.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signature<'a> {
     pub(crate) descriptor: &'a [u8],
@@ -104,7 +104,7 @@ impl ProbeWriter {
         })
     }
 
-    /// Writes `lload start; push id`, then the first of `calls`, or the second one if there are values.
+    /// Writes `lload start; push id`, then the call `plain`, or the call `with` if the probes pass values.
     fn end_trace(
         &mut self,
         id: u32,
@@ -118,8 +118,9 @@ impl ProbeWriter {
         self.call(call, options)
     }
 
-    /// Stores a list of the arguments, with the first argument in front. Loads all arguments and then null, the
-    /// empty list. Then puts the arguments in front of the list by calls, from the last one on.
+    /// Writes instructions that store a list of the arguments, with the first argument in front. They load all
+    /// arguments and then null, the empty list. Then calls of the tracker put the arguments in front of the list, from
+    /// the last argument on.
     fn keep_arguments(
         &mut self,
         signature: Signature<'_>,
@@ -147,7 +148,8 @@ impl ProbeWriter {
         Ok(())
     }
 
-    /// Pushes the list of the arguments, with a copy of the result in front if there is one.
+    /// Writes instructions that push the list of the arguments. If the method returns a value, a copy of the value is
+    /// in front.
     fn add_result(
         &mut self,
         signature: Signature<'_>,

@@ -10,7 +10,8 @@ use crate::text::flags::Flags;
 use crate::text::printer::{Printer, Stop};
 
 /// A function that prints the content of an attribute, after the attribute's name was printed. Its arguments are the
-/// printer, the name and the content. It returns false for an unknown attribute, and for an attribute that does not belong to the structure that is printed.
+/// printer, the name and the content. It returns false for an unknown attribute, and for an attribute that does not
+/// belong to the printed structure.
 pub(super) type PrintContent<'x, 'a> =
     fn(&mut Printer<'x, 'a>, &[u8], Reader<'a>) -> Result<bool, Stop>;
 

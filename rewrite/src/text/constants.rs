@@ -151,7 +151,7 @@ fn own_value(constant: &Constant<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result
 
 /// The indexes in a constant. They are indexes into the pool unless another table is named.
 enum Indexes {
-    /// No index: the constant has its value itself.
+    /// No index: the constant contains its value.
     None,
     /// A `CONSTANT_Utf8`.
     Text(CpIndex),

@@ -204,8 +204,8 @@ impl<'x, 'a> Printer<'x, 'a> {
         write!(self, "{}", constants::resolved(self.pool(), index))
     }
 
-    /// Writes the first 64 bytes in hexadecimal. If there are more, their number follows, and a
-    /// hash of all bytes, which distinguishes such values.
+    /// Writes the first 64 bytes in hexadecimal. If there are more bytes, the number of bytes left out follows, and a
+    /// hash of all bytes, so that different values can be told apart.
     pub(super) fn hex(&mut self, bytes: &[u8]) -> fmt::Result {
         const SHOWN: usize = 64;
         let (shown, rest) = bytes.split_at_checked(SHOWN).unwrap_or((bytes, &[]));

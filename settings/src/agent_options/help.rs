@@ -70,8 +70,8 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             killed, the last one remains
   gc=true                   record the pauses of the garbage collector by their
                             causes
-  jit=true                  record what the JIT compiler compiles and inlines
-                            (only with timing=sampled)
+  jit=true                  record the methods that the JIT compiler compiles
+                            and inlines (only with timing=sampled)
   explain=true              keep the names of the methods not instrumented
   quiet=true                do not print the name of the profile at exit
   control=true              take orders from loadhook ctl while the program runs

@@ -29,7 +29,8 @@ pub const DEFAULT_NODES: u32 = 1_000_000;
 /// in percent of the program's own.
 pub const DEFAULT_BUDGET: u32 = 25;
 
-/// The value of [`DEFAULT_BUDGET`] for an agent that is attached to a running program.
+/// The processor time that an agent attached to a running program may take if the user gives no budget, in percent of
+/// the program's own.
 pub const ATTACHED_BUDGET: u32 = 10;
 
 /// The word that the option `include` takes instead of patterns to select no class.
@@ -76,7 +77,7 @@ pub struct AgentOptions {
     pub exclude: Vec<Pattern>,
     /// True if trivial methods are also instrumented.
     pub all: bool,
-    /// The recording of calls, if the user chose one; [`AgentOptions::timing`] has the default.
+    /// The way in which calls are recorded; `None` if the user chose none. [`AgentOptions::timing`] has the default.
     pub call_timing: Option<CallTiming>,
     /// True if timed calls are also counted by their durations, for percentiles.
     pub latencies: bool,
@@ -107,7 +108,7 @@ pub struct AgentOptions {
     pub explain: bool,
     /// True if pauses of the garbage collector are recorded.
     pub gc: bool,
-    /// True if the work of the JIT compiler is recorded.
+    /// True if the methods that the JIT compiler compiles and inlines are recorded.
     pub jit: bool,
     /// True if the name of the profile is not printed at exit.
     pub quiet: bool,
@@ -118,7 +119,7 @@ pub struct AgentOptions {
     pub duration: Option<SnapshotInterval>,
     /// File to which an attached agent appends its answer; see [`attach`](crate::attach).
     pub answer: Option<String>,
-    /// True if the agent takes orders while it watches; see [`control`](crate::control).
+    /// True if the agent takes orders while the program runs; see [`control`](crate::control).
     pub control: bool,
     /// The options of HPROF, if the user gives them. All other options then follow from them, and
     /// the profile is in a format of HPROF.
@@ -186,10 +187,10 @@ pub enum Conflict {
         "include=none cannot be combined with alloc=exact, which instruments classes; use alloc=sampled or alloc=live"
     )]
     NoneAndExactAllocations,
-    /// An option of the sampler without samples.
+    /// An option of the sampler, although no samples are taken.
     #[error("sampler=, interval= and clock-source= need timing=sampled (the default)")]
     SamplerWithoutSamples,
-    /// `jit=true` without the async engine, which records the work of the JIT compiler.
+    /// `jit=true` without the async engine, which records the methods that the JIT compiler compiles and inlines.
     #[error(
         "jit=true needs timing=sampled (the default) and cannot be combined with sampler=safepoint"
     )]

@@ -45,7 +45,7 @@ pub struct TraceOrder {
     pub patterns: Vec<Pattern>,
     /// The least duration of a call in nanoseconds.
     pub slower_ns: u64,
-    /// True to record also shorter calls if an exception ends them.
+    /// True if a shorter call is also recorded when an exception ends it.
     pub thrown: bool,
     /// The way in which arguments and results become texts; `None` to record no values.
     pub values: Option<ValueTexts>,
@@ -54,7 +54,7 @@ pub struct TraceOrder {
 /// The way in which objects among the values of a recorded call become texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueTexts {
-    /// Texts that need no code of the program.
+    /// Texts that are made without running code of the program.
     Plain,
     /// The results of `toString`.
     Call,
@@ -83,7 +83,7 @@ pub enum RequestError {
     NotJson,
     /// The line gives another version of the protocol, or no version.
     #[error(
-        "this agent reads version {VERSION} only; send \"version\":{VERSION}, or use the loadhook of the agent"
+        "this agent reads version {VERSION} only; send \"version\":{VERSION}, or use the loadhook of the agent's version"
     )]
     Version,
     /// The order is missing.
@@ -113,7 +113,7 @@ pub enum RequestError {
     /// The pattern cannot be read.
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    /// The word that stands for no pattern.
+    /// A pattern is the word `none`, which has a meaning in options only.
     #[error(
         "{NONE} is no pattern here; to instrument nothing, exclude the patterns that the order status shows"
     )]
@@ -121,7 +121,7 @@ pub enum RequestError {
     /// The file of a snapshot has no absolute path.
     #[error("{0}: not an absolute path; send the absolute path, as the JVM sees it")]
     RelativeFile(String),
-    /// The order would change how calls are counted, which an agent cannot do.
+    /// The order asks for a change that an agent cannot make while it watches.
     #[error(
         "an agent cannot {0} while it watches; detach it, then attach again with other options"
     )]

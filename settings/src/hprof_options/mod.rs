@@ -82,7 +82,7 @@ pub struct HprofOptions {
     pub depth: u32,
     /// Processor time between two samples of a thread, in milliseconds.
     pub interval: u32,
-    /// The least share of a row.
+    /// Rows with a smaller share are left out.
     pub cutoff: Cutoff,
     /// True if frames have their lines.
     pub lineno: bool,

@@ -56,8 +56,8 @@ impl FromStr for HprofOptions {
             }
             options.set(&mut words, key, value)?;
         }
-        // HPROF could also send text to an address. But only the binary format can receive commands
-        // from there.
+        // HPROF could also send text to an address. But commands can come back from there only with
+        // the binary format.
         options.binary |= options.net.is_some();
         words.check(&options)?;
         if !words.has_file {
@@ -162,7 +162,7 @@ fn number(text: &str) -> Option<u32> {
 }
 
 impl Words {
-    /// Returns the value of `heap=`. By default HPROF takes all, if it measures nothing else.
+    /// Returns the value of `heap=`. By default HPROF records all, if it measures nothing else.
     fn heap_of(&self, options: &HprofOptions) -> Option<Heap> {
         let measures = options.cpu.is_some() || options.monitors;
         match self.heap {

@@ -115,7 +115,7 @@ fn an_address_gets_the_binary_format() {
     }
 }
 
-/// HPROF takes the whole heap if it is asked for nothing.
+/// HPROF records the whole heap if no option asks for a measurement.
 #[test]
 fn the_heap_is_the_default() {
     for (text, sites, dump) in [

@@ -18,11 +18,12 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * Links and runs pairs of classes, original and rewritten, until the input ends.
  *
- * {@code RunPairs MILLISECONDS [--instances] [--export-all]}. A run may take so many milliseconds of processor time. A request on standard input is {@code u4 length}, then as
- * many bytes: {@code u4 original length, original, rewritten}, where the rewritten class may be missing. An answer on
- * standard output is {@code u4 length}, then as many bytes: a status byte and an {@link Answer}. The first answer is
- * READY. Each request gets an answer for the original, and one for the rewritten class if there is one and the original
- * was linked. After HUNG, and the other answer for the same pair, this process ends. Output of the classes is discarded.
+ * {@code RunPairs MILLISECONDS [--instances] [--export-all]}. MILLISECONDS is the processor time that a run may take. A
+ * request on standard input is {@code u4 length}, then as many bytes: {@code u4 original length, original, rewritten},
+ * where the rewritten class may be missing. An answer on standard output is {@code u4 length}, then as many bytes: a
+ * status byte and an {@link Answer}. The first answer is READY. Each request gets an answer for the original, and one
+ * for the rewritten class if there is one and the original was linked. After HUNG, and the other answer for the same
+ * pair, this process ends. Output of the classes is discarded.
  */
 public final class RunPairs {
     /** Status bytes of an answer. */

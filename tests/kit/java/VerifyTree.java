@@ -11,11 +11,10 @@ import java.util.stream.Collectors;
  * Checks every class of a tree with {@code java.lang.classfile}'s verifier, and the tables of its
  * code.
  *
- * TREE is a folder or an archive. {@code VerifyTree TREE ORIGINAL} distinguishes classes that rewriting made wrong from classes
- * that were already wrong in ORIGINAL. It uses the class hierarchy of ORIGINAL. {@code VerifyTree
- * --originals TREE} makes no comparison. Standard output has one line for each finding, with
- * escaped fields that are separated by tabs: {@code FAIL|KNOWN  verify|tables|unreadable  path
- * message}; the last line has the counts.
+ * TREE is a folder or an archive. {@code VerifyTree TREE ORIGINAL} distinguishes classes that rewriting made wrong from
+ * classes that were already wrong in ORIGINAL. It uses the class hierarchy of ORIGINAL. {@code VerifyTree --originals
+ * TREE} makes no comparison. Standard output has one line for each finding, with escaped fields that are separated by
+ * tabs: {@code FAIL|KNOWN  verify|tables|unreadable  path  message}; the last line has the counts.
  */
 public final class VerifyTree {
     /** Maximum number of messages: more would be repetitions, since a wrong frame affects all instructions after it. */

@@ -13,7 +13,10 @@ final class Worker {
     /** Number of attempts to stop a thread, which may catch ThreadDeath. */
     private static final int STOPS = 5;
     private static final long STOP_NANOS = 300_000_000;
-    /** A task that waits in native code uses no processor time, so it also has a limit of elapsed time, by this factor. */
+    /**
+     * The limit of a task's elapsed time, as a multiple of the limit of its processor time: a task that waits in native
+     * code uses no processor time.
+     */
     private static final int ELAPSED = 20;
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 

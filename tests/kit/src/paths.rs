@@ -31,7 +31,8 @@ pub fn agent_library() -> Result<PathBuf> {
     library("libloadhook_agent.so")
 }
 
-/// The library that gives JVMPI to old profilers. It is found as the agent's is.
+/// Returns the library that gives JVMPI to old profilers. Cargo builds it beside the tests of a crate that depends on
+/// `loadhook-jvmpi`.
 ///
 /// # Errors
 ///

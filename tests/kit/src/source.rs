@@ -12,10 +12,9 @@ use crate::{paths, process};
 
 /// Compiles source files once for all tests and all runs. Returns the folder of the classes.
 ///
-/// `name` begins the folder's name, which ends in a hash of the sources. The folder appears
-/// complete or not at all, so several test processes may make it at the same time. `arguments` adds
-/// the other arguments of the compiler: `--release`, a class path, and those of the files that it
-/// gets by name.
+/// The folder's name is `name` and a hash of `sources`. The folder appears complete or not at all, so several test
+/// processes may make it at the same time. `arguments` adds the other arguments of the compiler: `--release`, a class
+/// path, and the source files to compile.
 ///
 /// # Errors
 ///

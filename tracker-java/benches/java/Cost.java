@@ -22,7 +22,7 @@ public class Cost {
         System.out.println("RESULT " + line);
     }
 
-    /** The best time per call in nanoseconds while another thread does the same. */
+    /** Returns the best time per call in nanoseconds while two threads make calls at once. */
     private static double two() throws Exception {
         final CyclicBarrier barrier = new CyclicBarrier(2);
         final double[] best = {Double.MAX_VALUE, Double.MAX_VALUE};

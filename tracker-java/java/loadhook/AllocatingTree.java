@@ -102,8 +102,8 @@ class AllocatingTree extends TimedTree {
         long arrays = 1;
         long bytes = 0;
         if (dimension != 0) {
-            // The previous dimension was counted as if it held elements. It
-            // holds references, so its bytes are corrected.
+            // The previous dimension was counted as if its arrays held elements. They hold references, so their bytes
+            // are corrected.
             long each = ArraySizes.of(ArraySizes.REFERENCES, this.length) - ArraySizes.of(siteAndKind, this.length);
             bytes = this.arrays * each;
             arrays = this.arrays * this.length;
@@ -144,7 +144,7 @@ class AllocatingTree extends TimedTree {
 
     /** Makes {@link #places} longer. A leaf that is not in it is found by a search of the tree. */
     private void widen(int length) {
-        // Delays the next attempt, in case this one finds no room.
+        // Delays the next attempt, in case the present one finds no room.
         misses = -PATIENCE;
         if (!hasRoom(4L * length)) {
             return;

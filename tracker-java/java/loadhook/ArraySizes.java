@@ -25,7 +25,10 @@ final class ArraySizes {
         return BASES[kind & KINDS - 1] + ((long) length << SHIFTS[kind & KINDS - 1]) & mask;
     }
 
-    /** Sets the layout of a kind, as the agent has measured it. It is called only if allocations are counted, which needs paths. */
+    /**
+     * Sets the layout of a kind, as the agent has measured it. The agent calls this method only if allocations are
+     * counted, which needs paths.
+     */
     static void set(int kind, int base, int shift, int alignment) {
         if (kind == 0 && Timing.mode == Timing.SAMPLED) {
             Calibration.rehearsePaths();

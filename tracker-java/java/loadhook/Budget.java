@@ -27,7 +27,7 @@ final class Budget {
     }
 
     /**
-     * Takes one node from the limit that all trees share, those of live threads and the merged ones. This code
+     * Takes one node from the limit that all trees share, the trees of live threads and the merged trees. This code
      * uses no monitor, because a virtual thread may be unmounted at one.
      */
     static boolean takeNode() {
@@ -90,10 +90,10 @@ final class Budget {
     }
 
     /**
-     * Reserves heap for the end of a program. Even the thread that ends the JVM needs some heap, and by then the
-     * heap may be full. The reserve has the size of a G1 region, at least {@code least} bytes and at most 32 MB.
-     * Nothing is reserved if that is more than a fiftieth of the heap, or if little heap is free, because the
-     * program may need that. Returns false in the latter case: the program may leave more free later.
+     * Reserves heap for the end of a program. Even the thread that ends the JVM needs some heap, and by then the heap
+     * may be full. The reserve has the size of a G1 region, at least {@code least} bytes and at most 32 MB. Nothing
+     * is reserved if the reserve would take more than a fiftieth of the heap. If the program may need the heap that
+     * is left, nothing is reserved yet, and the result is false: a later attempt may find more free heap.
      *
      * @param beside bytes of an array's header, if the array and its header together must fit into the size of
      * the reserve

@@ -14,8 +14,8 @@ package loadhook;
  */
 final class Calibration {
     /**
-     * The number of batches in a round. It is large enough for the JVM to
-     * replace the interpreted loop by a compiled one during a round.
+     * The number of batches in a round. The number is large enough for the JVM to replace the interpreted loop by a
+     * compiled one during a round.
      */
     private static final int BATCHES = 100;
     private static final int TURNS = 100;
@@ -35,7 +35,7 @@ final class Calibration {
 
     /** The cost of the part of a timed call's probes that lies between its two clock readings. */
     static long insidePicos;
-    /** The cost of the other part of a call's probes. It is charged to the callers. */
+    /** The cost of the other part of a call's probes. This cost is charged to the callers. */
     static long outsidePicos;
     static long clockPicos;
 
@@ -51,8 +51,8 @@ final class Calibration {
     private long timed = Long.MAX_VALUE;
     private long inside = Long.MAX_VALUE;
     /**
-     * The shortest time that a batch of the last measurement booked for its calls. It may belong to a round that
-     * does not count.
+     * The shortest time that a batch of the last measurement booked for its calls. This time may belong to a round
+     * that does not count.
      */
     private static long booked;
     private int rounds;

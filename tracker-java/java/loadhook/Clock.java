@@ -23,8 +23,8 @@ final class Clock {
     }
 
     /**
-     * The number of times that the current thread gave its processor up to wait, in the upper 32 bits, and the number of
-     * times that it lost its processor to others without waiting, in the lower ones; -1 without an agent.
+     * Returns how often the current thread gave its processor up to wait, in the upper 32 bits, and how often it
+     * lost its processor to other threads without waiting, in the lower 32 bits; -1 without an agent.
      */
     static long switches() {
         return cpu == null ? Tracker.threadSwitches() : -1;

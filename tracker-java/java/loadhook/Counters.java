@@ -6,13 +6,14 @@ import java.lang.ref.WeakReference;
  * Counts calls by method alone, for code that has no probe but {@link Tracker#count}. Also counts, for
  * each platform thread, the timed calls of its paths by method and duration.
  *
- * The counts are exact without atomic operations, because each platform thread has its own. A virtual thread counts on its
- * carrier: it cannot be moved between the load and the store of an increment. Calls for which a thread has no room, and those
- * of virtual threads whose carrier is unknown, are counted in the sum of the ended threads, with the registry's lock held.
+ * The counts are exact without atomic operations, because each platform thread has its own counts. A virtual thread
+ * counts on its carrier: it cannot be moved between the load and the store of an increment. Calls for which a thread
+ * has no room, and those of virtual threads whose carrier is unknown, are counted in the sum of the ended threads,
+ * with the registry's lock held.
  *
  * The rules of {@link Threads} hold here, too. Nothing relies on methods that a program can override. JDK methods
  * that may be instrumented are called only while the thread is marked, either by the lock or by the first element
- * of its array.
+ * of the thread's array.
  */
 final class Counters {
     static final int SLOTS = 4096;
@@ -20,7 +21,7 @@ final class Counters {
     /** The arrays of {@link MethodCalls} by thread id, which the probe reads. No element is null. */
     static final long[][] CACHE = new long[SLOTS][];
 
-    /** Number of ids for which a thread's array has room at first, and at most. */
+    /** Number of method ids for which a thread's array has room at first, and at most. */
     private static final int FEW = 1 << 10;
     private static final int MANY = 1 << 16;
     /**
@@ -67,7 +68,7 @@ final class Counters {
     }
 
     /**
-     * Makes a sum without calls. It has places for all methods of a stripe, so that adding an ended thread needs
+     * Makes a sum without calls. The sum has places for all methods of a stripe, so that adding an ended thread needs
      * no memory.
      */
     private static MethodCalls newSum() {
@@ -76,9 +77,9 @@ final class Counters {
 
     /**
      * Prepares the counting for a thread that begins. If its first probe did so, the JIT would see that this rare
-     * path is taken, and would compile a call for it into each probe; after that call, a probe must load
-     * everything again. A thread for which there is no stripe would gain nothing. It gets its array at its first
-     * call.
+     * path is taken, and would compile a call for it into each probe; after that call, the compiled code must load
+     * all values again. A thread for which there is no stripe would gain nothing. Such a thread gets its array at its
+     * first call.
      */
     static void begin(Thread thread) {
         if (!Ids.isVirtual(thread) && !Threads.isOurs(thread) && Stripes.free(thread) >= 0 && chained(thread) == null) {
@@ -90,7 +91,10 @@ final class Counters {
         return (int) id & SLOTS - 1;
     }
 
-    /** Counts a call for which the current thread has no stripe, or for which its array has no place in the cache. */
+    /**
+     * Counts a call that {@link Tracker#count} did not count, in the stripe or the array of the current thread's
+     * carrier.
+     */
     static void countOnCarrier(int method) {
         Thread carrier = Carrier.current();
         long id = Ids.of(carrier);

@@ -4,8 +4,8 @@ package loadhook;
  * The processor time of threads. The wall time of a thread's calls less its processor time is the time for which
  * the thread waited.
  *
- * Only the agent can read it. Every method here returns {@link #UNKNOWN} if there is no agent. The same holds for
- * virtual threads, whose processor time the JVM does not know.
+ * Only the agent can read the processor time. Every method here returns {@link #UNKNOWN} if there is no agent.
+ * The same holds for virtual threads, whose processor time the JVM does not know.
  */
 final class CpuTime {
     static final long UNKNOWN = -1;

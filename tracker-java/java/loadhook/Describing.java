@@ -3,15 +3,14 @@ package loadhook;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The threads that are recording a traced call. While a thread does so, it calls methods of the JDK and
- * {@code toString}. These calls are not recorded, because their recording would make further such calls without
- * end.
+ * The threads that are recording a traced call. While a thread does so, it calls methods of the JDK and {@code
+ * toString}. These calls are not recorded: recording them would call the same methods again, without end.
  */
 final class Describing {
     private static final int SLOTS = 256;
     /** The number of slots among which a thread takes one. */
     private static final int NEAR = 4;
-    /** The ids of these threads. An id is in one of the slots near its own; other slots are 0. */
+    /** The ids of the threads that are recording. An id is in one of the slots near its own; other slots are 0. */
     private static final AtomicLong[] THREADS = new AtomicLong[SLOTS];
 
     static {

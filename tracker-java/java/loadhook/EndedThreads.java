@@ -30,7 +30,7 @@ final class EndedThreads {
         map = new int[64];
     }
 
-    /** Allocates everything that is needed to add this path. The caller holds the registry's lock. */
+    /** Allocates the memory that adding this path needs. The caller holds the registry's lock. */
     static void prepare(Path path) {
         merge = null;
         if (!path.isEmpty()) {

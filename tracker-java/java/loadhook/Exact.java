@@ -5,7 +5,7 @@ package loadhook;
  * this class instead of {@link Tracker}, from which it inherits the probes that it does not define.
  *
  * A clock reading waits for all loads before it, and the instructions after it wait for the reading. So {@link
- * #enter} reads the clock before it searches the node: the search then runs beside the method's first
+ * #enter} reads the clock before it searches for the node: the search then runs beside the method's first
  * instructions. {@link Calibration} measures what this adds to a call's time. {@link #exit} reads the clock after
  * the search, because the node shows whether the clock is needed.
  *
@@ -74,7 +74,8 @@ public final class Exact extends Tracker {
         long[] back = path.back;
         int[] rows = path.rows;
         int node = (int) back[depth];
-        // Only a path that times every call has an even frame of a method: an agent that uses these probes makes no others.
+        // Only a path that times every call has an even frame of a method: an agent that uses these probes makes no
+        // other paths.
         if ((node & 1) != 0 || rows[node + Tree.METHOD] != method || path.marked != 0) {
             path.exit(method);
             return;

@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * The probes for a JVM without a compiler that only counts calls. They find the path as the probes of
- * {@link Interpreted} do, and their frequent cases are written out for the same reason.
+ * The probes that only count calls, for a JVM without a compiler. They find the path as the probes of {@link
+ * Interpreted} do, and their frequent cases are written out for the same reason.
  *
  * On a path that only counts, every frame is odd.
  */

@@ -3,7 +3,7 @@ package loadhook;
 /**
  * Timed calls by method and duration: those of one platform thread, or a sum over threads.
  *
- * All of them are in one array. A method has a row. The row refers to a page for each group of {@link Buckets}
+ * All counts are in one array. A method has a row. The row refers to a page for each group of {@link Buckets}
  * that has calls, so that a method takes some 400 bytes instead of the 3 KB of all buckets. Rows and pages are
  * made when a call needs them. Nothing moves inside the array, and a row is complete before anything refers to
  * it, so other threads may read while the owner counts. Virtual threads count in the object of their carrier, see
@@ -35,7 +35,7 @@ final class Latencies {
     /** A hash table that leads from methods to rows; 0 if a place is free. */
     private int[] index = NOTHING;
     private int rows;
-    /** The row that was made last. Volatile, so that a thread that reads it also reads the row. */
+    /** The row that was made last. Volatile, so that a thread that reads this field also sees that row's words. */
     private volatile int last;
     /** The number of words of {@link #words} that are in use. */
     private int end = 1;

@@ -12,7 +12,10 @@ final class MergedTree extends TimedTree {
      * {@link TimedTree#given}.
      */
     long given;
-    /** The nanoseconds whose ticks do not count. They include the whole time of trees whose ticks were not added. */
+    /**
+     * The nanoseconds whose ticks do not count. This time includes the whole time of trees whose ticks were not
+     * added.
+     */
     long refused;
     /** True if the calls of an added tree have no times. */
     boolean isUntimed;

@@ -207,8 +207,8 @@ final class MethodCalls {
     private void takeLatencies(MethodCalls other) {
         Latencies theirs = other.latencies;
         if (theirs != null && latencies == null) {
-            // No call and no jump may stand here: an exception between would lose the latencies or add them
-            // twice.
+            // No call and no jump may stand here: an exception between these two lines would lose the latencies or
+            // add them twice.
             latencies = theirs;
             other.latencies = null;
         } else if (theirs != null) {

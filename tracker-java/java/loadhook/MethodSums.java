@@ -4,7 +4,7 @@ package loadhook;
  * Calls and times by method, summed over the trees of all threads.
  *
  * The agent uses these sums to choose the methods whose calls are only counted from then on. The sums are in no
- * profile. The threads keep running while they are summed up, and calls that have not ended have no time yet.
+ * profile. The threads keep running while the sums are made, and calls that have not ended have no time yet.
  * Trees without times, such as those of virtual threads under the CPU clock, are left out: their calls would make
  * the mean time of a call too short.
  */
@@ -61,8 +61,8 @@ final class MethodSums {
     }
 
     /**
-     * Adds some nodes. The code is in a separate method, because the JVM can stop a thread at the end of a
-     * method, but not inside such a loop.
+     * Adds some nodes. The code is in a separate method, because the JVM can stop a thread at the end of a method,
+     * but not inside the loop.
      */
     @OutOfLine
     private boolean add(TreeReader reader, int from, int end) {

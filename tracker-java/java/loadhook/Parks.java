@@ -4,15 +4,15 @@ package loadhook;
  * The class that code injected into {@code java.util.concurrent.locks.LockSupport} calls, if an agent records waits. Its
  * methods take no lock and allocate nothing, because a thread that parks may hold any lock.
  *
- * <p>An error of the agent would leave a lock of the program half taken, so errors are caught. A
- * StackOverflowError at the entry of a probe cannot be caught in the probe. But if the stack is that full,
- * LockSupport has no room for its own calls either. An exception that another thread throws into this one, as
- * {@code Thread.stop} does, belongs to the program and is not caught.
+ * <p>An error of the agent would leave a lock of the program half taken, so errors are caught. A StackOverflowError
+ * at the entry of a probe cannot be caught in the probe. But if the stack is that full, LockSupport has no room for
+ * its own calls either. An exception that another thread throws into the parking thread, as {@code Thread.stop} does,
+ * belongs to the program and is not caught.
  */
 public final class Parks {
     /**
-     * True once the agent's functions can be called. While a JVM attaches the agent, it does not find them yet,
-     * and a call would throw an error in a thread of the program.
+     * True once the agent's functions can be called. While the JVM attaches the agent, the JVM does not find these
+     * functions yet, and a call would throw an error in a thread of the program.
      */
     private static volatile boolean isLinked;
 

@@ -48,7 +48,7 @@ class PathState extends AllocatingTree {
     boolean virtual;
     /** The thread's {@link CpuTime} when it got the path. */
     long cpuBegan;
-    /** Processor time since then, once the thread has ended. */
+    /** Processor time that the thread used since it got the path; known once the thread has ended. */
     long cpuSpent;
     /** Bytes that a virtual thread's path has reported to {@link Budget}. */
     private long reported;
@@ -66,8 +66,8 @@ class PathState extends AllocatingTree {
     long[] back;
 
     /**
-     * For each timed frame its beginning; for the frame of the overflow its method. The array is as long as
-     * {@code back}.
+     * For each timed frame the time of its beginning; for the frame of the overflow its method. The array is as long
+     * as {@code back}.
      */
     long[] stamps;
     /**
@@ -76,8 +76,8 @@ class PathState extends AllocatingTree {
      */
     byte[] weights;
     /**
-     * The depth below which an interpreted probe may enter a call and time it, see {@link Interpreted}. Below it
-     * there is room. It is 0 if the path does not time every call.
+     * The depth below which an interpreted probe may enter a call and time it, see {@link Interpreted}. Below this
+     * depth the arrays have room for a frame. The value is 0 if the path does not time every call.
      */
     int exactly;
 

@@ -26,8 +26,9 @@ final class Snapshot {
     private boolean ended;
     /** The next method whose number of calls is to be written. */
     private int method;
-    /** The durations of timed calls, and the next row to write; null if no call was timed. */
+    /** The durations of timed calls; null if no call was timed. */
     private final Latencies latencies;
+    /** The next row of {@link #latencies} to write. */
     private int row;
     private int section;
     /** The tree of the section that is being written; null before the THREAD record. */

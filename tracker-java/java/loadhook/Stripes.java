@@ -3,10 +3,10 @@ package loadhook;
 /**
  * Counts calls where counting costs least: in one array, which has a stripe for each of several threads.
  *
- * The JIT takes the arrays for constants. It also knows the id of a method, so the probe needs no comparison with
- * an array's length. A probe loads only the thread's id and the stripe's owner. The owners are in an array of
- * their own, of another type than the counts. So the JIT sees that no increment changes an owner, and loads the
- * owner once for several probes.
+ * The JIT takes the arrays for constants. The JIT also knows the id of a method, so the probe needs no comparison
+ * with an array's length. A probe loads only the thread's id and the stripe's owner. The owners are in an array of
+ * their own, of another type than the counts. So the JIT sees that no increment changes an owner, and loads the owner
+ * once for several probes.
  *
  * A stripe has the calls of the first methods, by their ids. A thread without a stripe, and calls of later methods, are
  * counted in the thread's own array.
@@ -36,7 +36,7 @@ final class Stripes {
      */
     static final int MASK;
     static final long[] CALLS;
-    /** The thread whose probes count in a stripe; null if no thread's do. */
+    /** The thread whose probes count in a stripe; null if no thread counts in it. */
     static final Thread[] OWNERS;
     /** True for each stripe that belongs to a thread, even while the thread's probes do not count. */
     static final boolean[] TAKEN;

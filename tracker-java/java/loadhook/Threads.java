@@ -43,8 +43,8 @@ final class Threads {
     private static final AtomicLong UNTRACKED = new AtomicLong();
     private static final AtomicLong LOST = new AtomicLong();
     /**
-     * The seed of random numbers. It differs for two threads that begin at the same time. A test sets it to get
-     * the same numbers in each run.
+     * A part of the seeds of random numbers. It changes with each new path, so two threads that begin at the same
+     * time get different numbers. A test sets it to get the same numbers in each run.
      */
     static long seed;
 
@@ -207,7 +207,10 @@ final class Threads {
         }
     }
 
-    /** Returns whether the path would be a virtual thread's, and those hold as much memory as they may. */
+    /**
+     * Returns whether a path is for a virtual thread, while the paths of virtual threads hold as much memory as
+     * they may.
+     */
     private static boolean isTooMany(boolean virtual) {
         return virtual && !Budget.hasRoomForVirtual(VIRTUAL_BYTES);
     }

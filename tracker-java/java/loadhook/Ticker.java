@@ -73,7 +73,7 @@ final class Ticker implements Runnable {
     }
 
     /**
-     * Returns the last tick. It can be an earlier one if the write of another thread becomes visible late.
+     * Returns the last tick. The result can be an earlier tick if the write of another thread becomes visible late.
      */
     static int last() {
         return ADDRESS != 0 ? Memory.at(ADDRESS) : time;
@@ -132,7 +132,10 @@ final class Ticker implements Runnable {
         return nanos(units(tick, units(Clock.wall())));
     }
 
-    /** Returns the variance of an estimate by {@link #beyond}. If in doubt, it is too large. */
+    /**
+     * Returns the variance of an estimate by {@link #beyond}. If in doubt, the result is too large rather than too
+     * small.
+     */
     static double variance(int began, long beyond, long now) {
         double distance = (long) (last() - before()) << SHIFT;
         if (beyond > distance) {

@@ -50,8 +50,8 @@ class TimedTree extends Tree {
     }
 
     /**
-     * Counts a call, and grants the calls that come before the next timed one. {@link #nextBlock} has drawn that
-     * one.
+     * Counts a call, and grants the calls that come before the next timed one. {@link #nextBlock} has drawn the timed
+     * call.
      */
     final void grantBlock(int node, long next) {
         grant(node, (int) (next >> 32));

@@ -40,8 +40,8 @@ final class Timing {
     /** The requested timing. Set once, before the first call. */
     static int mode = ADAPTIVE;
     /**
-     * The timing of paths. It is exact instead of adaptive in a JVM without a compiler, where reading the wall clock costs less
-     * than choosing the calls to time.
+     * The timing of paths. Paths use exact instead of adaptive timing in a JVM without a compiler, where reading the
+     * wall clock costs less than choosing the calls to time.
      */
     static int paths = ADAPTIVE;
     /** True if the JVM has no compiler. Read at the start, because the program may replace the system properties later. */
@@ -69,7 +69,7 @@ final class Timing {
      *
      * Two clock readings and the bookkeeping take about 100 ns. For a node's first timed calls, the
      * limits keep that below 3 % of the calls' durations, or below 1 ns for each call. The more
-     * calls were timed, the less another one contributes, so the limits fall to an eighth.
+     * calls were timed, the less one more timed call tells, so the limits fall to an eighth.
      */
     static int period(int mode, long calls, long timed, long recentNanos) {
         if (mode != ADAPTIVE) {
@@ -88,8 +88,8 @@ final class Timing {
     }
 
     /**
-     * Returns the duration that enters the sum for each of the {@code weight} calls. It is cut at the limit if
-     * ticks measure the rest.
+     * Returns the duration that enters the sum for each of the {@code weight} calls. The duration is cut at the limit
+     * if ticks measure the rest.
      */
     static long sample(long nanos, long weight, int began) {
         return weight == 1 || began == 0 || nanos < Ticker.LIMIT || Clock.kind != Clock.WALL ? nanos : Ticker.LIMIT;
@@ -102,7 +102,7 @@ final class Timing {
         return seed ^ seed << 17;
     }
 
-    /** Returns a moving mean over about 16 timed calls. It begins with the duration of the first one. */
+    /** Returns a moving mean over about 16 timed calls. The mean begins with the duration of the first call. */
     static long recent(long before, long timed, long nanos) {
         return timed == 0 ? nanos : before + (nanos - before >> 4);
     }

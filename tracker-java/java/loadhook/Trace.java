@@ -15,7 +15,10 @@ import java.util.concurrent.atomic.AtomicLong;
 final class Trace {
     private static final int CALLS = 1 << 10;
     private static final int PARTS = 1 << 13;
-    /** The length of the text of calls, without their parts, at which no further call is added to the text. */
+    /**
+     * The length at which no further call is added to the text of {@link #take}. The calls that are only parts of
+     * others do not count.
+     */
     private static final int LONG_TEXT = 1 << 17;
 
     /** Calls of at least this many nanoseconds are recorded. */

@@ -281,8 +281,8 @@ public class Tracker {
     }
 
     /**
-     * Called when a thread is about to end, or has ended. Its tree is merged into the tree of ended threads with the same
-     * name, and its counts are added to those of all ended threads.
+     * Called when a thread is about to end, or has ended. The thread's tree is merged into the tree of ended threads
+     * with the same name, and its counts are added to the counts of all ended threads.
      */
     public static void threadEnd(Thread thread) {
         Threads.end(thread);
@@ -291,8 +291,8 @@ public class Tracker {
 
     /**
      * Returns the address outside the heap to which the agent writes the last tick, the one before it, and the
-     * spread, see {@link Ticker}; 0 if the agent makes no ticks. Ticks are even ints in units of 2^13 ns. They
-     * are readings of {@link System#nanoTime}, whose present reading is {@code now}.
+     * spread, see {@link Ticker}; 0 if the agent makes no ticks. Ticks are readings of {@link System#nanoTime}, as
+     * even ints in units of 2^13 ns. The present reading is {@code now}, in nanoseconds.
      */
     static native long tickAddress(long now);
 
@@ -431,7 +431,7 @@ public class Tracker {
         Trace.begin(slow, takesThrown != 0, callsToString != 0);
     }
 
-    /** Ends what {@link #beginTrace} has begun, and drops the calls that were not taken. */
+    /** Ends the trace that {@link #beginTrace} began, and drops the calls that were not taken. */
     static void endTrace() {
         Trace.forget();
     }
@@ -448,7 +448,10 @@ public class Tracker {
         }
     }
 
-    /** Drops recorded calls for lack of memory. Returns how many were lost since the previous call. */
+    /**
+     * Drops the recorded calls, or the parts of calls if {@code areParts} is not 0, because there is no memory for
+     * their text. Returns how many were lost since the previous call of this method.
+     */
     static synchronized long dropTraced(int areParts) {
         return Trace.drop(areParts != 0);
     }

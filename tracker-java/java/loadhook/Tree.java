@@ -76,9 +76,9 @@ class Tree {
     private static final int SMALL = 8 * STRIDE;
 
     /**
-     * Element {@code id & INNER.length - 1} is true if a node of a method with such an id has callees, in any
-     * tree. Only such methods can be above a node. An element never becomes false again, so threads need not
-     * agree on it.
+     * Element {@code id & INNER.length - 1} is true if a node of a method with an id that leads to this element has
+     * callees, in any tree. Only such methods can be above a node. An element never becomes false again, so threads
+     * need not agree on it.
      */
     private static final boolean[] INNER = new boolean[1 << 15];
 
@@ -94,8 +94,8 @@ class Tree {
     int mode;
 
     /**
-     * The offset after the last node. Volatile, so that a thread that reads it also reads the rows
-     * before it.
+     * The offset after the last node. Volatile, so that a thread that reads this field also sees the rows before that
+     * offset.
      */
     volatile int end = STRIDE;
 

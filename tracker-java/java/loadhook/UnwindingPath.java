@@ -16,8 +16,9 @@ class UnwindingPath extends PathState {
     private static final int LONG_STOP = 1 << 17;
 
     /**
-     * The least mean of {@link #turn} that interruptions have, in nanoseconds. Where others needed the processor, turns of
-     * 170 µs and more were measured. A thread that loses its processor after shorter turns yields it.
+     * The least mean of {@link #turn} that interruptions have, in nanoseconds. Where other threads needed the
+     * processor, turns of 170 µs and more were measured. A thread that loses its processor after shorter turns yields
+     * it.
      */
     private static final long LEAST_TURN = 1 << 16;
     /** The first value of {@link #turn}: about a millisecond. */
@@ -31,7 +32,7 @@ class UnwindingPath extends PathState {
     private long readNanos;
     /** {@link Clock#switches} at the last call of {@link #attribute}. */
     private long switches;
-    /** True if the thread waited before the last call of {@link #attribute}, and after the call before that. */
+    /** True if the thread waited between the last two calls of {@link #attribute}. */
     private boolean waited;
     /**
      * The moving mean of the processor time between two interruptions, over about 16 spans of ticks in which the thread was
@@ -126,12 +127,10 @@ class UnwindingPath extends PathState {
      * Gives the time since the last processed tick to the nodes that were on
      * top of the path at each tick.
      *
-     * Each frame contains the last tick before its beginning. At a tick, the
-     * top frame is the uppermost of those that began before it. That frame is
-     * still on the path, because the end of every frame first calls this
-     * method. By the wall clock a tick stands for the time since the tick
-     * before it. By the CPU clock, all ticks since the last call of this method
-     * share the processor time that the thread used between them.
+     * Each frame contains the last tick before its beginning. At a tick, the top frame is the uppermost frame that
+     * began before the tick. That frame is still on the path, because the end of every frame first calls this method.
+     * By the wall clock a tick stands for the time since the tick before it. By the CPU clock, all ticks since the
+     * last call of this method share the processor time that the thread used between them.
      *
      * Under the CPU clock, ticks would charge a thread that works in short
      * turns wrongly: most ticks find it waiting, so the waits would get the
@@ -196,8 +195,9 @@ class UnwindingPath extends PathState {
     }
 
     /**
-     * The reading of the CPU clock at a tick, if the thread has run since then; otherwise less, but not less than at the
-     * tick before. The time after a tick is the next tick's. With it, a tick would favour long calls, whose ends are far.
+     * Returns the reading of the CPU clock at a tick, if the thread has run since then; otherwise less, but not
+     * less than at the tick before. The time after a tick is the next tick's. With it, a tick would favour long
+     * calls, whose ends are far.
      */
     private long atTick(int tick, long now) {
         long at = now - Ticker.since(tick);
@@ -205,15 +205,16 @@ class UnwindingPath extends PathState {
     }
 
     /**
-     * Returns whether a thread that did not wait was interrupted by others, and did not yield its processor. The kernel
-     * counts both alike, but only yields are frequent. At the first tick there is no earlier number of switches.
+     * Returns whether a thread that did not wait was interrupted by other threads, and did not yield its processor.
+     * The kernel counts both alike, but only yields are frequent. At the first tick there is no earlier number of
+     * switches.
      */
     private boolean isInterrupted(long now, long switches) {
         int times = (int) switches - (int) this.switches;
         if (times <= 0 || seen == 0) {
             return true;
         }
-        // The last turn does not decide about itself: a short one is one that a tick met late.
+        // The last turn does not decide about itself, because a turn that a tick met late is measured short.
         boolean isInterrupted = turn >= LEAST_TURN;
         turn += ((now - readNanos) / times - turn) / 16;
         return isInterrupted;

@@ -34,8 +34,8 @@ final class Archives {
     /** The live archives, each by its class {@link Part}. */
     private static final Map<WeakKey<Class<?>>, Symbols> PARTS = new HashMap<WeakKey<Class<?>>, Symbols>();
     /**
-     * All archives by their ids and the class and name of their loaders, in the order of their bases. Collected
-     * archives stay, because their calls do.
+     * All archives by their ids and the class and name of their loaders, in the order of their bases. A collected
+     * archive stays, because its calls stay in the profile.
      */
     private static final Map<String, Symbols> ALL = new LinkedHashMap<String, Symbols>();
     /** The number of collected loaders for each name pattern. */

@@ -5,7 +5,7 @@ import java.security.AccessController;
 import java.security.PrivilegedAction;
 
 /**
- * Makes threads of the tracker. They must not disturb the program or keep any of its objects alive.
+ * Makes threads of the tracker. These threads must not disturb the program or keep any of its objects alive.
  */
 final class BackgroundThread implements PrivilegedAction<Thread> {
     private final Runnable work;

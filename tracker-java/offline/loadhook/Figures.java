@@ -84,8 +84,8 @@ final class Figures {
         double outside = header.outsidePicos / 1000.0;
         double read = header.clockPicos / 1000.0;
         double[] cost = new double[count];
-        // For each outermost recursive node: the time that recursive calls added,
-        // and the sum of {@code back}.
+        // For each outermost recursive node: the cost that recursive calls added, and the sum of {@code back}
+        // over the nodes of the recursion.
         double[] pool = new double[count];
         double[] weight = new double[count];
         for (int at = 0; at < count; at++) {
@@ -118,7 +118,7 @@ final class Figures {
 
     /** Turns {@code own} into self times that are not negative and add up, and into totals. */
     private void spread(double[] own) {
-        // For each node, sums over its subtree: of own times, of positive own times, of uncorrected times.
+        // For each node, three sums over its subtree: own times, positive own times, and uncorrected times.
         double[] below = new double[count];
         double[] wanted = new double[count];
         double[] raw = new double[count];

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The header of a profile: tells how and when the profile was measured. */
+/** The header of a profile, which describes how and when the profile was measured. */
 final class Header {
     private static final String[] TIMINGS = {"adaptive", "exact", "count"};
     private static final String[] CLOCKS = {"wall", "cpu"};

@@ -16,7 +16,7 @@ final class LoaderName extends WeakKey<ClassLoader> {
     private static final Map<LoaderName, LoaderName> ALL = new HashMap<LoaderName, LoaderName>();
     /** {@code StackTraceElement.getClassLoaderName}, which exists from Java 9 on; null before. */
     private static final Method NAME = nameOfFrame();
-    /** Number of loaders whose ordinal could not be agreed on with other trackers. */
+    /** Number of loaders for which this tracker and the other trackers of the process could not agree on an ordinal. */
     private static int alone;
 
     private final String base;

@@ -123,8 +123,8 @@ public final class Part {
     }
 
     /**
-     * Returns the base. If it is unknown, asks for it if there is enough stack, and otherwise leaves that to a
-     * later probe.
+     * Returns the base. If it is unknown, asks {@link Parts} for it, provided that there is enough stack;
+     * otherwise a later probe asks.
      */
     private static int found() {
         int found = base;
@@ -156,7 +156,7 @@ public final class Part {
             if (System.getProperty(TOLD) == null) {
                 System.setProperty(TOLD, "told");
                 String line = "loadhook: calls in rewritten archives are not counted, since the tracker is missing or of another version: " + error
-                        + "; on a module path, java may need --add-modules loadhook.tracker\n";
+                        + "; rewrite all archives with one version of Loadhook; on a module path, java may need --add-modules loadhook.tracker\n";
                 // The stream is not closed, because the descriptor belongs to the process.
                 new FileOutputStream(FileDescriptor.err).write(line.getBytes("UTF-8"));
             }

@@ -41,7 +41,7 @@ public final class Parts {
      */
     public static int register(Class<?> part, String archive, int version) {
         if (version != VERSION) {
-            throw new IllegalArgumentException("version " + VERSION + " found, not " + version);
+            throw new IllegalArgumentException("this tracker has version " + VERSION + ", the archive needs version " + version);
         }
         boolean first;
         // No code of the program is called while the lock is held: that code could wait for a thread that waits

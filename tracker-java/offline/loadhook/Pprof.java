@@ -114,7 +114,8 @@ final class Pprof {
     private void threads() throws IOException {
         long[] words = new long[4096];
         if (!Tracker.beginSnapshot()) {
-            throw new IOException("a thread holds the tracker's lock (is it suspended by a debugger?)");
+            throw new IOException(
+                    "a thread holds the tracker's lock; if a debugger has suspended the thread, resume it");
         }
         try {
             for (int end = Tracker.snapshot(words); end != 0; end = Tracker.snapshot(words)) {

@@ -81,8 +81,7 @@ final class ProfileFile {
     }
 
     /**
-     * Returns the number in the name of this tracker's file. It is not the number of the file that the agent
-     * writes.
+     * Returns the number in the name of this tracker's file. The file that the agent writes has another number.
      */
     private int number() {
         int before = Math.max(tracker, 1);
@@ -162,7 +161,7 @@ final class ProfileFile {
         }
         Object mode = Files.getAttribute(place.toPath(), "unix:mode", LinkOption.NOFOLLOW_LINKS);
         if (((Integer) mode & KIND) != DEVICE) {
-            throw new IOException("not a file");
+            throw new IOException("neither a file nor a device; set another file");
         }
         try (OutputStream out = new FileOutputStream(place)) {
             Pprof.write(out, note, process);

@@ -11,8 +11,8 @@ import java.nio.charset.StandardCharsets;
 
 /**
  * Finds the tracker that all archives of a class loader share. Each archive may contain a tracker in a package of
- * its own. If the loader finds a tracker in the package {@code loadhook}, that one is shared. Otherwise the first
- * tracker is that a resource {@code META-INF/loadhook/tracker} names.
+ * its own. If the loader finds a tracker in the package {@code loadhook}, all share that one. Otherwise they
+ * share the tracker whose package the loader's first resource {@code META-INF/loadhook/tracker} names.
  */
 final class SharedTracker {
     /** The name of {@link Parts} in a tracker that was not renamed. */
@@ -21,7 +21,10 @@ final class SharedTracker {
     /** The resource that names the package of a tracker that was renamed. */
     private static final String RESOURCE = "META-INF/loadhook/tracker";
 
-    /** Result of {@link #join} if the part uses this tracker. No base has this value. */
+    /**
+     * The result of {@link #join} if the part uses this tracker. Neither a base (the number to add to an archive's
+     * ids) nor a negated base has this value, because the smallest base is 2.
+     */
     static final int OWN = -1;
 
     /** The probes of the shared tracker, set before {@link ForeignProbes} is initialised with them. */

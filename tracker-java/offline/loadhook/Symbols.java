@@ -12,9 +12,8 @@ import java.nio.charset.StandardCharsets;
 import java.security.CodeSource;
 
 /**
- * The names of an archive's methods. They are in a resource beside the archive's part, which is
- * read when a profile is written. This class keeps neither the part nor its loader alive, so both
- * may be collected by then.
+ * The names of an archive's methods. The names are in a resource beside the archive's part. The resource is read when
+ * a profile is written. This class keeps neither the part nor its loader alive, so both may be collected by then.
  */
 final class Symbols {
     private static final String FIRST_LINE = "loadhook symbols 1";
@@ -98,7 +97,7 @@ final class Symbols {
     /** Reads the lines of the resource; {@code docs/user/offline.md} lists them. */
     void read(BufferedReader in, String loader, int loaders, Methods methods, Header header) throws IOException {
         if (!FIRST_LINE.equals(in.readLine())) {
-            throw new IOException("they are of another version");
+            throw new IOException("they are of another version of Loadhook; rewrite the archive again");
         }
         String className = "";
         String file = "";

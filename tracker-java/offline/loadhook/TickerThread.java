@@ -4,8 +4,8 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The thread that makes the ticks (see {@link Ticker}) for all trackers of the process. Threads of their own
- * would each take a percent of a processor.
+ * The thread that makes the ticks (see {@link Ticker}) for all trackers of the process. A thread for each tracker
+ * would take a percent of a processor.
  *
  * Trackers do not know each other's classes. So a further tracker finds the thread by its name, and
  * finds this object as the thread's handler of uncaught exceptions. The thread never throws an

@@ -66,17 +66,17 @@ public class Threads64 {
 
         @Override
         public long getId() {
-            throw new IllegalStateException("a tracker must not ask");
+            throw new IllegalStateException("the tracker must not call this method");
         }
 
         @Override
         public String toString() {
-            throw new IllegalStateException("a tracker must not ask");
+            throw new IllegalStateException("the tracker must not call this method");
         }
 
         @Override
         public StackTraceElement[] getStackTrace() {
-            throw new IllegalStateException("a tracker must not ask");
+            throw new IllegalStateException("the tracker must not call this method");
         }
     }
 }

@@ -75,14 +75,14 @@ pub fn check_work(profile: &Profile, mains: u64) -> Result<()> {
     Ok(())
 }
 
-/// Number of calls of all methods named `name`.
+/// Returns the number of calls of all methods named `name`.
 pub fn total(profile: &Profile, name: &str) -> u64 {
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
     let named = nodes.filter(|node| &*profile.methods[node.method as usize].name == name);
     named.map(|node| node.calls).sum()
 }
 
-/// The samples and functions that a tool other than Loadhook reads in a profile.
+/// Returns the samples and functions that a tool other than Loadhook reads in a profile.
 pub fn public(file: &[u8]) -> Result<schema::Profile> {
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(file).read_to_end(&mut bytes)?;

@@ -54,7 +54,7 @@ impl<'a> Message<'a> {
         self.bytes(field).map(Message::parse).collect()
     }
 
-    /// The value of a number field; 0 if the field is absent.
+    /// Returns the value of a number field; 0 if the field is absent.
     fn number(&self, field: u64) -> u64 {
         match self.0.get(&field).and_then(|values| values.first()) {
             Some(Value::Number(number)) => *number,
@@ -62,7 +62,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The numbers in a packed field.
+    /// Returns the numbers in a packed field.
     fn packed(&self, field: u64) -> Result<Vec<u64>> {
         let mut numbers = Vec::new();
         for mut bytes in self.bytes(field) {
@@ -147,7 +147,7 @@ pub fn dump(file: &[u8]) -> Result<String> {
     Ok(out)
 }
 
-/// The profile's header, read from Loadhook's own fields.
+/// Returns the profile's header, read from Loadhook's own fields.
 fn header(file: &[u8]) -> Result<Header> {
     let mut zipped = GzEncoder::new(Vec::new(), Compression::fast());
     zipped.write_all(file)?;

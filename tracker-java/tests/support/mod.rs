@@ -108,12 +108,12 @@ impl Program {
         })
     }
 
-    /// The folder with the program's classes.
+    /// Returns the folder with the program's classes.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Compiles a source into the tracker's package without probes. It replaces the tracker's class
+    /// Compiles a source into the tracker's package without probes. The compiled class replaces the tracker's class
     /// of the same name, or is added.
     pub fn with(self, file: &str) -> Result<Program> {
         compile(self.folder.path(), &[java(file)])?;
@@ -185,7 +185,7 @@ pub fn check_program(program: &Program, timing: &str, expected: &str) -> Result<
         let profile = program.run(jdk, &[], timing, 1_000_000)?;
         let found = profile.tree("main");
         if found.trim() != dedent(expected).trim() {
-            bail!("{name} on {jdk}, timing {timing}: another tree expected than\n{found}");
+            bail!("{name} on {jdk}, timing {timing}: unexpected tree:\n{found}");
         }
         anyhow::ensure!(
             profile.depth == 0,
@@ -235,7 +235,7 @@ pub fn compile(folder: &Path, sources: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// The counts in lines `expect name count`, which a program printed about itself.
+/// Returns the counts in lines `expect name count`, which a program printed about itself.
 pub fn expectations(output: &str) -> BTreeMap<String, u64> {
     let lines = output
         .lines()

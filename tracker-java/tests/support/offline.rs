@@ -41,7 +41,7 @@ impl Selector for Symbols {
     }
 }
 
-/// The first line of the method with this id. Every third method has no line.
+/// Returns the first line of the method with this id. Every third method has no line.
 pub fn line(id: u32) -> String {
     match id % 3 {
         0 => String::new(),
@@ -185,7 +185,7 @@ impl Run {
         })
     }
 
-    /// Sorted names of the files in the run's folder, with `%p` in place of the process id.
+    /// Returns the sorted names of the files in the run's folder, with `%p` in place of the process id.
     pub fn files(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(self.folder.path())? {
@@ -204,7 +204,7 @@ impl Run {
         Ok(names)
     }
 
-    /// The bytes of the file `name`, or of the only file whose name ends with it.
+    /// Returns the bytes of the file `name`, or of the only file whose name ends with it.
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>> {
         for entry in fs::read_dir(self.folder.path())? {
             let entry = entry?;
@@ -231,7 +231,7 @@ impl Run {
         pprof::read(&bytes).with_context(|| format!("{name} of {} bytes", bytes.len()))
     }
 
-    /// The only profile of the run, which has the default name. Fails if the run printed a message.
+    /// Returns the only profile of the run, which has the default name. Fails if the run printed a message.
     pub fn only(&self) -> Result<Profile> {
         ensure!(self.told.is_empty(), "{}", self.stderr);
         ensure!(
@@ -244,7 +244,7 @@ impl Run {
     }
 }
 
-/// Number of calls of a method from a caller, summed over all threads. Both are `Class.name`; the
+/// Returns the number of calls of a method from a caller, summed over all threads. Both are `Class.name`; the
 /// caller `""` stands for none.
 pub fn calls(profile: &Profile, caller: &str, method: &str) -> u64 {
     let name = |at: u32| {

@@ -89,7 +89,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// The call tree of the threads named `thread` as indented, sorted lines: a method and its
+    /// Returns the call tree of the threads named `thread` as indented, sorted lines: a method and its
     /// number of calls.
     pub fn tree(&self, thread: &str) -> String {
         let mut text = String::new();
@@ -99,7 +99,7 @@ impl Profile {
         text
     }
 
-    /// Number of calls of a method from a caller, summed over all threads. The caller `""` stands
+    /// Returns the number of calls of a method from a caller, summed over all threads. The caller `""` stands
     /// for none.
     pub fn calls(&self, caller: &str, method: &str) -> i64 {
         let mut calls = 0;
@@ -117,7 +117,7 @@ impl Profile {
         calls
     }
 
-    /// Number of calls of a method, from all callers in all threads.
+    /// Returns the number of calls of a method, from all callers in all threads.
     pub fn method_calls(&self, method: &str) -> i64 {
         let nodes = self.threads.iter().flat_map(|thread| &thread.nodes);
         nodes
@@ -126,7 +126,7 @@ impl Profile {
             .sum()
     }
 
-    /// Number of all calls, including those without a node.
+    /// Returns the number of all calls, including those without a node.
     pub fn all_calls(&self) -> i64 {
         self.threads
             .iter()

@@ -42,7 +42,7 @@ public final class ClassFileVerifier {
             classFile = lookup.findStatic(file, "of", MethodType.methodType(file, options)).asFixedArity().invoke(list);
             verify = lookup.findVirtual(file, "verify", MethodType.methodType(List.class, byte[].class));
         } catch (Throwable e) {
-            throw new IllegalStateException("this JVM, " + System.getProperty("java.version") + ", has no java.lang.classfile", e);
+            throw new IllegalStateException("this JVM, " + System.getProperty("java.version") + ", has no java.lang.classfile; use JDK 24 or later", e);
         }
     }
 

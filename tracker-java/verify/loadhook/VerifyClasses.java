@@ -16,12 +16,12 @@ import java.util.regex.Pattern;
  * Verifies rewritten classes from standard input, each compared with its original. The argument is the number of
  * threads. Each thread reads the next class when it needs one, so that memory holds one class for each thread.
  *
- * Standard input begins with the class hierarchy: the number of classes (u4), then for each its name and that of its
- * superclass, which is empty for an interface (both as DataInput.readUTF reads them). The classes to verify follow.
- * Each is a byte 1, the number of the class (u4), length and bytes of the original (length 0 if there is none), and
- * length and bytes of the rewritten class. A byte 0 ends the input. Standard output has a line for each faulty class:
- * its number and the first messages, separated by tabs. The last line is {@code done}, the number of classes that were
- * verified, and the number of those that were not, because their version is below 50.
+ * Standard input begins with the class hierarchy: the number of classes (u4), then for each class its name and the
+ * name of its superclass, which is empty for an interface (both as DataInput.readUTF reads them). The classes to
+ * verify follow. Each is a byte 1, the number of the class (u4), length and bytes of the original (length 0 if there
+ * is none), and length and bytes of the rewritten class. A byte 0 ends the input. Standard output has a line for each
+ * faulty class: its number and the first messages, separated by tabs. The last line is {@code done}, the number of
+ * classes that were verified, and the number of those that were not, because their version is below 50.
  */
 public final class VerifyClasses implements Runnable {
     /**

@@ -161,7 +161,8 @@ fn lines_are_renewed_after_redefinitions() {
     assert_eq!(stacks.node(&frames, false), new);
 }
 
-/// After a class is unloaded, only its names are kept, and its copies share symbols.
+/// After a class is unloaded, only the symbols of its methods are kept. Copies of a class share
+/// these symbols.
 #[test]
 fn copies_of_a_method_share_a_symbol() {
     let mut stacks = Stacks::new(StackLimits::DEFAULT);
@@ -224,6 +225,6 @@ fn a_key_holds_as_long_as_its_methods() {
     assert_eq!(
         stacks.node_of_key(&key(1), 1, 3),
         None,
-        "lines may be others"
+        "the lines may have changed"
     );
 }

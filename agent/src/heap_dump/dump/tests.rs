@@ -50,13 +50,13 @@ impl Shown {
     }
 }
 
-/// Dumps the objects that `show` reports. Returns the number of objects, or the fault.
+/// Dumps the objects that `show` reports. Returns the number of written objects, or the text of the fault.
 fn shown(show: impl FnOnce(&mut dyn Visitor)) -> Result<u64, String> {
     let (classes, threads) = (classes(), Threads::default());
     let out = Writer::new(io::sink(), HEADER).expect("writing to a sink cannot fail");
     let mut dump = Dump::new(&classes, &threads, Ids::new(), out);
     show(&mut dump);
-    // Ends the last object. `finish` below returns the fault of an earlier one.
+    // Ends the record of the last object, so that `written` counts it. A fault in `show` is returned by `finish` below.
     let _ = dump.end();
     let objects = dump.written;
     dump.finish().map_err(|fault| fault.to_string())?;
@@ -85,8 +85,7 @@ fn each_object_is_written_once() {
     assert_eq!(written, Ok(4));
 }
 
-/// Walks that the specification of JVM TI rules out are detected. No dump is better than a wrong
-/// one.
+/// Walks that break the specification of JVM TI fail, because a missing dump is better than a wrong one.
 #[test]
 fn walks_against_the_specification_fail() {
     type Show = fn(&mut dyn Visitor, [&Shown; 3]) -> bool;
@@ -96,7 +95,7 @@ fn walks_against_the_specification_fail() {
                 && visitor.primitive_field(b'I', 1, b.tagged(), 1)
                 && visitor.primitive_field(b'I', 1, a.tagged(), 1)
         }),
-        ("nothing of some objects", |visitor, [a, b, _]| {
+        ("but not their content", |visitor, [a, b, _]| {
             !refer(visitor, Source::Field(0), Some(a), b)
         }),
         ("elements out of order", |visitor, [a, _, array]| {
@@ -126,7 +125,7 @@ fn walks_against_the_specification_fail() {
         ("a reference of an unknown kind", |visitor, [a, b, _]| {
             refer(visitor, Source::Element(0), Some(a), b)
         }),
-        ("classes are loaded faster", |visitor, _| {
+        ("loaded or unloaded classes", |visitor, _| {
             refer(visitor, Source::JniGlobal, None, &Shown::new(99))
         }),
     ];
@@ -143,7 +142,7 @@ fn walks_against_the_specification_fail() {
     }
 }
 
-/// The bytes of a dump, record by record, so that the test notices every change of the writer.
+/// Compares the bytes of a dump, record by record, so that the test notices every change of the writer.
 #[test]
 fn records_are_those_of_the_format() {
     let (classes, threads) = (classes(), Threads::default());

@@ -53,8 +53,8 @@ impl Classes {
         }
     }
 
-    /// Returns the methods of the tracker that override `callee`. A method of the JDK must not be
-    /// overridable.
+    /// Returns the methods of the tracker that override `callee`. Fails if `callee` is a method of
+    /// the JDK that the program can override.
     fn overrides(&mut self, callee: &Method) -> Result<Vec<Method>> {
         let (owner, name, descriptor) = callee;
         if owner.starts_with(tracker::NAME) {
@@ -138,7 +138,7 @@ fn reached(feature: u32) -> Result<BTreeSet<Method>> {
             let mut callee = (class, name, descriptor);
             match classes.declared(&callee) {
                 Some(class) => callee.0 = class,
-                // A missing initialiser, or the method clone() of an array.
+                // The class has no initialiser, or the method is `clone()` of an array.
                 None if callee.1 == "<clinit>" || callee.0.starts_with('[') => continue,
                 // The tracker's calls of methods of later JDKs are never reached on this JDK.
                 None if ours => continue,

@@ -124,7 +124,8 @@ fn changed_bytes_are_another_class_in_another_loader_only() {
     assert!(registry.known(4, b"Greeter").is_none());
 }
 
-/// The class of each loader has another name. After many are unloaded, the others share ids.
+/// Each loader has a class whose name no other class has. After many of these classes are unloaded, further classes
+/// share ids.
 #[test]
 fn generated_classes_are_folded() {
     let registry = Registry::new();

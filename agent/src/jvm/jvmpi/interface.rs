@@ -42,8 +42,8 @@ impl Jvmpi {
         unsafe { (*self.0).notify_event = Some(notify) }
     }
 
-    /// Returns a pointer to the table of functions. It is no reference, because a reference to the whole table would
-    /// include `notify_event`, which the profiler sets.
+    /// Returns a pointer to the table of functions. It is not a reference, because a reference would also cover
+    /// `notify_event`, a field that the profiler writes.
     fn functions(self) -> *const Interface {
         self.0
     }
@@ -86,7 +86,7 @@ impl Jvmpi {
 
     /// Returns the class of a method.
     pub(crate) fn class_of_method(self, method: MethodId) -> Option<ObjectId> {
-        // SAFETY: the id is from a stack of this thread, so its class is loaded.
+        // SAFETY: the id is from a stack of this thread, so the method's class is loaded.
         let class =
             unsafe { ((*self.functions()).get_method_class)(without_provenance_mut(method.0)) };
         (class != 0).then_some(ObjectId(class as u64))

@@ -7,8 +7,9 @@ use std::path::Path;
 use super::super::jni::{Jni, JniError};
 use super::super::jni_calls::Argument;
 
-/// Makes the boot loader load this library, so that the JVM finds the native methods of the tracker's classes. The JVM
-/// searches only libraries that the class's loader has loaded, and this library was loaded as a JVMPI profiler.
+/// Makes the boot loader load this library, so that the JVM finds the native methods of the tracker's classes. For the
+/// native methods of a class, the JVM searches only libraries that the class's loader has loaded. This library was
+/// loaded as a JVMPI profiler, not by a class loader.
 ///
 /// `Runtime.load0` is called, because `System.load` without a Java caller would print a warning.
 pub(crate) fn load_for_boot_loader(jni: Jni<'_>) -> Result<(), JniError> {
@@ -28,7 +29,7 @@ pub(crate) fn load_for_boot_loader(jni: Jni<'_>) -> Result<(), JniError> {
 /// Returns the absolute path of this library.
 fn path() -> Option<CString> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the address is one of this library, and the structure is written. Zeros are valid in it.
+    // SAFETY: `dladdr` takes any address, and writes the structure. All-zero bytes are a valid value of the structure.
     let (found, info) = unsafe {
         let found = libc::dladdr(path as *const c_void, info.as_mut_ptr());
         (found, info.assume_init())

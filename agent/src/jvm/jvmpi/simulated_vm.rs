@@ -26,12 +26,13 @@ pub(super) struct Known {
     pub(super) class: Option<usize>,
     pub(super) kind: Int,
     pub(super) size: Int,
-    /// The place that has allocated the object; empty before the VM is initialised.
+    /// The thread and the stack that have allocated the object, as text; empty for objects that were allocated before
+    /// the VM was initialised.
     pub(super) place: String,
     pub(super) at: Option<(i32, u64)>,
 }
 
-/// A class. Its object is never dropped before it is unloaded.
+/// A class. Its class object is never dropped before the class is unloaded.
 pub(super) struct Class {
     pub(super) name: CString,
     pub(super) object: usize,
@@ -69,13 +70,13 @@ pub(super) fn with<T>(body: impl FnOnce(&mut Vm) -> T) -> T {
 }
 
 impl Vm {
-    /// Returns the live thread that has an environment.
+    /// Returns the live thread whose environment is `env`.
     pub(super) fn thread(&self, env: *mut c_void) -> Option<&Thread> {
         let mut threads = self.threads.iter();
         threads.find(|thread| thread.is_alive && thread.env == env.addr())
     }
 
-    /// Returns the index of the object that has an id.
+    /// Returns the index of the object whose id is `id`.
     pub(super) fn object(&self, id: usize) -> Option<usize> {
         let is_it = |known: &Known| known.at.is_some_and(|(_, at)| at == id as u64);
         self.objects.iter().position(is_it)
@@ -152,7 +153,7 @@ pub(super) fn send(event_type: Int, env: usize, data: Data) {
     } else {
         notify(&mut event);
     }
-    // A requested event comes in the middle of another one.
+    // A requested event comes while the agent handles another event.
     let is_whole = event_type & abi::REQUESTED == 0 && event_type != event::JVM_SHUT_DOWN;
     if is_whole && with(|vm| vm.is_initialised) {
         compare(event_type);

@@ -77,7 +77,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec(step, 0..60)
 }
 
-/// Ids that are free again, for methods and for threads.
+/// The ids of methods, or of threads, that are free again.
 #[derive(Default)]
 struct FreeIds(Vec<usize>);
 
@@ -88,7 +88,7 @@ impl FreeIds {
     }
 }
 
-/// A program: the classes and threads that it may use.
+/// A program, with the ids that its next methods and threads may get.
 #[derive(Default)]
 struct Program {
     methods: FreeIds,
@@ -97,7 +97,7 @@ struct Program {
 }
 
 impl Program {
-    /// Adds a class whose class object exists already. Sends no events: the callers do.
+    /// Adds a class whose class object exists already. The caller must send the event about the class.
     fn add_class(&mut self, name: String, object: usize) {
         let methods = with(|vm| {
             let count: usize = vm.classes.iter().map(|class| class.methods.len()).sum();
@@ -317,7 +317,8 @@ fn sites(profile: &Profile) -> BTreeMap<(String, String), (Count, Count)> {
     sites
 }
 
-/// Runs `body` in a VM, and returns the profile at its end. Only one VM runs at a time, because a process has one agent.
+/// Runs `body` in a VM, and returns the profile that the agent writes at the end of the VM. Only one VM runs at a time,
+/// because a process has one agent.
 fn in_vm(collector: Collector, body: impl FnOnce()) -> Profile {
     static ONE: Mutex<()> = Mutex::new(());
     let _held = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -337,7 +338,7 @@ fn in_vm(collector: Collector, body: impl FnOnce()) -> Profile {
     pprof::read(&fs::read(file).expect("a profile")[..]).expect("a profile")
 }
 
-/// Runs a program, and compares its profile with the VM's own knowledge. Returns how often the VM sent each event.
+/// Runs a program, and compares its profile with the true state of the VM. Returns how often the VM sent each event.
 fn run(collector: Collector, steps: &[Step], is_early: bool) -> [u32; event::COUNT] {
     let mut program = Program {
         counts_references: collector.counts_references(),
@@ -394,7 +395,7 @@ fn every_event_of_the_heap_comes() {
     }
 }
 
-/// Events that no VM should send: of things that are not there, or too early.
+/// Makes events that no VM should send: about objects, arenas or methods that do not exist, or at a wrong moment.
 fn nonsense() -> [(Int, Data); 9] {
     let null_class = abi::ClassLoad {
         class_name: null(),

@@ -25,7 +25,7 @@ use crate::jvm::sys::{Capabilities, capability, event};
 use crate::jvm::visits::Withdrawn;
 use crate::jvm::vm::new_environment;
 
-/// The longest wait until callbacks and signal handlers have ended. They take microseconds.
+/// The longest wait until callbacks and signal handlers have ended. Normally they end within microseconds.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// Samples stacks by signals. A process has at most one engine at a time.
@@ -184,8 +184,8 @@ impl AsyncEngine {
         let AsyncEngine(engine) = self;
         self.give_up(jni);
         {
-            // Only under this lock are timers made, or given another signal. So no timer gets this signal while the
-            // signal's handler is removed.
+            // Timers are made, and given another signal, only under this lock. So no timer gets the present signal
+            // while the signal's handler is removed.
             let _threads = engine.threads();
             engine.signal.uninstall();
         }

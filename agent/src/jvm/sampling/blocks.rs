@@ -1,7 +1,7 @@
 //! An array in blocks. A block is allocated when it is first needed. Signal handlers may read the array at any time.
 //!
-//! The pointers to the blocks are zeroed memory, of which the kernel provides a page only when the page is first
-//! written. So even an array that can become large costs nothing at the start of the JVM.
+//! The pointers to the blocks are in zeroed memory. The kernel provides a page of this memory only when the page is
+//! first written. So even an array that can become large costs nothing at the start of the JVM.
 
 use std::marker::PhantomData;
 use std::ptr::null_mut;
@@ -25,14 +25,14 @@ impl<T, const LEN: usize> Blocks<T, LEN> {
         }
     }
 
-    /// Returns the element with an index; `None` if its block does not exist.
+    /// Returns the element at an index; `None` if the element's block does not exist.
     pub(super) fn get(&self, index: usize) -> Option<&T> {
         let block = self.blocks.get(index / LEN)?;
         let elements = self.elements(block.load(Ordering::Acquire))?;
         elements.get(index % LEN)
     }
 
-    /// Returns the element with an index. If the element's block does not exist, allocates it, with elements that
+    /// Returns the element at an index. If the element's block does not exist, allocates the block, with elements that
     /// `make` makes. `None` if the index is beyond the array.
     pub(super) fn get_or_make(&self, index: usize, make: impl FnMut() -> T) -> Option<&T> {
         let block = self.blocks.get(index / LEN)?;
@@ -42,7 +42,7 @@ impl<T, const LEN: usize> Blocks<T, LEN> {
             let kept =
                 block.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
             if kept.is_err() {
-                // SAFETY: it is the box from above, and another thread's block was kept.
+                // SAFETY: `made` points to the box from above, which nothing uses: another thread's block was kept.
                 drop(unsafe { Self::boxed(made) });
             }
         }

@@ -1,5 +1,5 @@
-//! Reads the methods of a class from the JVM: their ids, and the addresses of HotSpot's `Method`, by which interpreted
-//! frames name them.
+//! Reads the methods of a class from the JVM: for each method, its id and the address of HotSpot's `Method`.
+//! Interpreted frames name their methods by this address.
 
 use std::ffi::c_int;
 

@@ -22,8 +22,8 @@ pub(super) struct CodeCache {
     memory: SafeMemory,
     offsets: CodeOffsets,
     heaps: OnceLock<Vec<Heap>>,
-    /// The addresses of the last block found whose stubs have no frame size. Most such stubs lie side by side in a few
-    /// blocks. This range avoids a look-up for each of them at the JVM's start.
+    /// The addresses of the block that was last found to have no frame size. Most stubs without a frame size lie side
+    /// by side in a few blocks. This range avoids a look-up for each of these stubs at the JVM's start.
     last_frameless: Mutex<Range<usize>>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct CodeCache {
 pub(super) struct Heap {
     low: usize,
     high: usize,
-    /// The address of a word that holds the end of the part of the heap in use.
+    /// The address of a word. The word holds the address at which the used part of the heap ends.
     pub(super) committed: usize,
     segments: usize,
     log2_segment_size: u32,
@@ -104,7 +104,7 @@ impl CodeCache {
         if let Some(heaps) = self.heaps.get() {
             return heaps;
         }
-        // The JVM completes the list before it generates the first code.
+        // The JVM completes the list of heaps before it generates the first code.
         let heaps = self.read_heaps().unwrap_or_default();
         self.heaps.get_or_init(|| heaps)
     }

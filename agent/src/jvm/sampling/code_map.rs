@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use super::blocks::Blocks;
 use crate::locks::lock;
 
-/// Bytes of a granule, as a power of two.
+/// Binary logarithm of the number of bytes in a granule.
 const GRANULE: u32 = 5;
 
-/// Bytes of the code cache that one page of the map covers, as a power of two.
+/// Binary logarithm of the number of bytes of the code cache that one page of the map covers.
 const PAGE: u32 = 16;
 
 /// Number of granules of a page.
@@ -30,8 +30,8 @@ const MAX_CACHE: usize = 1 << 31;
 /// The maximum number of neighbours that a search visits within a granule.
 const MAX_NEIGHBOURS: usize = 32;
 
-/// The number of a piece of code. It is given to other code after the code was removed and no handler can still use the
-/// number.
+/// The number of a piece of code. After the code was removed, and when no handler can use the number any more, the
+/// number is given to other code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CodeId(pub(super) u32);
 
@@ -214,7 +214,7 @@ impl CodeMap {
         None
     }
 
-    /// Returns the stored description of code. No code has the number 0.
+    /// Returns the stored description of the code with this number. No code has the number 0.
     fn place(&self, id: CodeId) -> Option<&Place> {
         self.places.get((id.0 as usize).checked_sub(1)?)
     }
@@ -275,7 +275,7 @@ impl CodeMap {
         }
     }
 
-    /// Removes code from the map. Handlers may still see the code until the epoch is over.
+    /// Removes code from the map. Handlers may still see the code until the [epoch](super::reclaim) is over.
     pub(super) fn remove(&self, id: CodeId) {
         self.take_out(&mut lock(&self.order), id);
     }

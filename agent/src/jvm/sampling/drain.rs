@@ -13,7 +13,7 @@ use super::sample::{
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::MethodKey;
 
-/// A frame of a sample. Its method may have no number yet.
+/// A frame of a sample, whose method may have no [`MethodNumber`] yet.
 #[derive(Clone, Copy)]
 enum Frame {
     Known(SampleFrame),

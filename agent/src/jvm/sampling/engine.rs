@@ -211,7 +211,7 @@ impl Engine {
         references
     }
 
-    /// Takes the references to classes that were retired. Called when no samples are read any more.
+    /// Takes the retired references to classes. Called when no samples are read any more.
     pub(super) fn take_retired_classes(&self) -> Vec<Global> {
         let mut references = Vec::new();
         let mut known = self.known();

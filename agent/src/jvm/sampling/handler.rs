@@ -50,7 +50,7 @@ struct TimerInfo {
     value: usize,
 }
 
-/// The `siginfo_t` of a signal that a file descriptor has sent, such as that of a performance event.
+/// The `siginfo_t` of a signal that a file descriptor has sent. A performance event has such a descriptor.
 #[repr(C)]
 struct FileInfo {
     signal: c_int,
@@ -67,29 +67,30 @@ pub(super) extern "C" fn on_signal(
     info: *mut libc::siginfo_t,
     context: *mut c_void,
 ) {
-    // SAFETY: the location is this thread's, and valid as long as it runs.
+    // SAFETY: the location is this thread's, and valid as long as the thread runs.
     let errno = unsafe { *libc::__errno_location() };
     if let Some(shared) = SHARED.visit()
         && !info.is_null()
         && !context.is_null()
     {
-        // SAFETY: the kernel passes both, for a handler with `SA_SIGINFO`.
+        // SAFETY: the kernel passes `info` and `context` to a handler with `SA_SIGINFO`.
         unsafe { handle(shared.value(), info, context) };
     }
-    // SAFETY: the location is this thread's, and valid as long as it runs.
+    // SAFETY: the location is this thread's, and valid as long as the thread runs.
     unsafe { *libc::__errno_location() = errno };
 }
 
 /// Takes a sample if the signal comes from one of our timers.
 ///
-/// # Safety `info` and `context` must be the arguments that the kernel passed to the handler.
+/// # Safety
+/// `info` and `context` must be the arguments that the kernel passed to the handler.
 unsafe fn handle(shared: &Shared, info: *const libc::siginfo_t, context: *const c_void) {
     // SAFETY: every `siginfo_t` begins with three numbers, and is as long as either of the structures.
     let timer = unsafe { &*info.cast::<TimerInfo>() };
     // SAFETY: every `siginfo_t` is as long as either of the structures, and begins with three numbers.
     let file = unsafe { &*info.cast::<FileInfo>() };
     let is_timer = timer.code == libc::SI_TIMER;
-    // The codes from `POLL_IN` to `POLL_HUP` are those of a file descriptor.
+    // A signal that a file descriptor sends has a code from `POLL_IN` to `POLL_HUP`.
     let is_file = (1..=6).contains(&timer.code);
     let record = if is_timer {
         timers::record_index(timer.value).and_then(|index| shared.record(index))

@@ -13,13 +13,13 @@ pub(super) struct InlinedFrame {
     pub(super) bci: Option<u16>,
 }
 
-/// The caller of the outermost link, which ends a chain.
+/// The value of [`Link::caller`] in the outermost link of a chain.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Link {
     frame: InlinedFrame,
-    /// The frame that called this one.
+    /// The index of the link whose frame called this one, or [`NONE`].
     caller: u32,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct InlineTable {
     links: Box<[Link]>,
 }
 
-/// Makes an [`InlineTable`]. It allocates nothing for a single site, because C2's code has thousands of them.
+/// Makes an [`InlineTable`]. There is no separate allocation for each site, because C2's code has thousands of sites.
 #[derive(Default)]
 pub(super) struct InlineTableBuilder {
     links: Vec<Link>,
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// A table of sites with their frames, innermost first.
+    /// Makes a table of sites with their frames, innermost first.
     fn table<'s>(sites: impl Iterator<Item = (u32, &'s [InlinedFrame])>) -> InlineTable {
         let mut table = InlineTableBuilder::default();
         for (offset, frames) in sites {

@@ -106,7 +106,8 @@ impl SafeMemory {
             .then(|| i32::from_ne_bytes(bytes))
     }
 
-    /// Returns the `int`s at these addresses, by one call; `None` if any of them, or the 4 bytes behind it, cannot be read.
+    /// Returns the `int`s at these addresses, by one system call; `None` if one of them, or the 4 bytes behind it,
+    /// cannot be read.
     pub(super) fn ints<const N: usize>(&self, addresses: [usize; N]) -> Option<[i32; N]> {
         let words = self.words(&addresses)?;
         let words: [usize; N] = words.try_into().ok()?;

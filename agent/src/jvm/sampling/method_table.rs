@@ -8,8 +8,8 @@ use super::reclaim::zeroed;
 /// The maximum number of places that a search looks at.
 const PROBES: usize = 64;
 
-/// Number of places in the first table. A small program's methods fill a third of it; each page of it that they touch
-/// takes the JVM's start microseconds.
+/// Number of places in the first table. A small program's methods fill a third of the places. Each page of the table
+/// that the methods touch makes the JVM's start longer by microseconds.
 const FIRST_LEN: usize = 1 << 14;
 
 struct Slots {
@@ -27,7 +27,7 @@ impl Slots {
         })
     }
 
-    /// Returns the places where a search looks for an address, in this order.
+    /// Returns the places where a search looks for an address, in the order of the search.
     fn probe(&self, address: usize) -> impl Iterator<Item = (&AtomicU64, &AtomicU32)> {
         let mask = self.keys.len().wrapping_sub(1);
         let hash = (address as u64 >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -82,8 +82,8 @@ pub(super) struct MethodTable {
     slots: AtomicPtr<Slots>,
     /// The number of places in use, including the places of removed methods.
     used: AtomicU32,
-    /// True if methods may be missing in the table: until the methods loaded at `VMInit` are entered, and after methods
-    /// of unloadable classes are no longer entered.
+    /// True if methods may be missing in the table: until the methods of the classes loaded at `VMInit` are entered,
+    /// and again once methods of unloadable classes are no longer entered.
     is_filling: AtomicBool,
 }
 
@@ -130,7 +130,7 @@ impl MethodTable {
     }
 
     /// Enters a method, and replaces any other method with this address. If the table is too small, a larger table
-    /// replaces it. The old table is returned, and the caller must keep it until the epoch is over.
+    /// replaces it. Returns the replaced table, which the caller must keep until the [epoch](super::reclaim) is over.
     #[must_use]
     pub(super) fn insert(&self, address: usize, number: u32) -> Option<OldTable> {
         if address == 0 || number == u32::MAX {

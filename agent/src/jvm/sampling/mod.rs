@@ -1,8 +1,8 @@
 //! Samples Java stacks in a signal handler, which interrupts a thread at any instruction.
 //!
-//! The handler follows a stack with the help of two tables, of the JVM's generated code and of methods. JVM TI events
-//! fill these tables. The handler reads only the tables, the registers, generated code, and the interrupted thread's
-//! stack, state and last Java frame.
+//! The handler follows a stack with the help of two tables: one of the JVM's generated code, and one of methods. JVM TI
+//! events fill these tables. The handler reads only the tables, the registers, generated code, and the interrupted
+//! thread's stack, state and last Java frame.
 
 mod async_engine;
 mod blocks;

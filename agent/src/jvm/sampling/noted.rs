@@ -45,7 +45,7 @@ const MAX_GONE: usize = 1 << 20;
 pub(super) enum ClassOf {
     /// The class is never unloaded.
     Stays,
-    /// The class is loaded as long as the object of the reference is not gone.
+    /// The class may be unloaded. It is loaded as long as the object of this reference is not gone.
     Weak(Weak),
 }
 
@@ -86,7 +86,7 @@ pub(super) struct GoneClass {
 
 impl NotedMethods {
     /// Notes a class with its methods, given by ids and addresses. Methods that were noted before get the new
-    /// addresses. Returns the tables of methods that were replaced, and whether the class was new.
+    /// addresses. Returns the method tables that larger tables have replaced, and whether the class was new.
     pub(super) fn note(
         &mut self,
         table: &MethodTable,

@@ -84,7 +84,7 @@ impl Engine {
             self.note_all(jni, classes);
             return;
         }
-        // The methods of other classes stay unknown. This makes the handler write their addresses.
+        // The methods of other classes stay unknown. From now on, the handler writes the addresses of unknown methods.
         self.shared.methods.begin_filling();
         let lasts = |class: &Local<'_>| jni.framed(|jni| lasts(self.jvmti, jni, *class));
         let lasting = classes.iter().filter(|class| lasts(class) == Some(true));
@@ -122,8 +122,9 @@ impl Engine {
         }
     }
 
-    /// Notes all classes again if `unknown`, the number of samples with unknown interpreted methods, is not small, but
-    /// not more often than every 5 s. A redefined class has its methods at other addresses, and the JVM sends no event for a redefinition.
+    /// Notes all classes again if `unknown`, the number of samples with unknown interpreted methods, is at least 20,
+    /// but not more often than every 5 s. A redefined class has its methods at other addresses, and the JVM sends no
+    /// event for a redefinition.
     pub(super) fn note_redefined(&self, jni: Jni<'_>, unknown: u32) {
         /// A smaller number of samples with unknown methods is ignored, because it may have other causes.
         const CHANCE: u32 = 20;

@@ -20,14 +20,14 @@ pub(super) enum RawFrame {
     Stub(CodeKind),
 }
 
-/// The position in the word of the frame's kind: the kind takes the bits from this one on.
+/// The position of the lowest bit of the frame's kind. The kind takes the highest bits of the word.
 const KIND: u32 = 62;
 
 /// The number of low bits of a bytecode address that a word has room for. They are enough to distinguish all places in
 /// a method.
 pub(super) const BCP_BITS: u32 = 30;
 
-/// The bit that marks the address of a method. Without it, the address is one of code. Addresses do not need this bit.
+/// The bit that distinguishes the address of a method from an address in code. No address needs this bit for itself.
 const IS_METHOD: u64 = 1 << 61;
 
 /// Mask of the bits of an address.

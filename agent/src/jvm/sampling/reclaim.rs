@@ -94,12 +94,12 @@ impl Drop for Desk<'_> {
 /// A type of which all-zero bytes are a valid value.
 ///
 /// # Safety
-/// All bytes zero must be a value of the type.
+/// All-zero bytes must be a valid value of the type.
 pub(super) unsafe trait Word {}
 
-// SAFETY: it is the number 0.
+// SAFETY: all-zero bytes are the number 0.
 unsafe impl Word for AtomicU32 {}
-// SAFETY: it is the number 0.
+// SAFETY: all-zero bytes are the number 0.
 unsafe impl Word for AtomicU64 {}
 // SAFETY: all-zero bytes are the null pointer.
 unsafe impl<T> Word for AtomicPtr<T> {}

@@ -19,7 +19,7 @@ const ATTEMPTS: usize = 128;
 pub(super) struct Record {
     pub(super) thread: u32,
     pub(super) weight_ns: u64,
-    /// The code of the stack's end (see `handler`).
+    /// The code of the stack's end. `handler::end_of` decodes it.
     pub(super) end: u8,
 }
 
@@ -163,7 +163,7 @@ mod tests {
     fn samples_are_read_in_the_order_of_writing() {
         let ring = Ring::new(64);
         let mut frames = Vec::new();
-        // Many times the length of the ring.
+        // The samples together are many times as long as the ring.
         for round in 0..100_u64 {
             ring.write(record(1), &words(&[round, 0, 7]), 3);
             ring.write(record(2), &words(&[5, 6, round]), 1);

@@ -57,7 +57,8 @@ pub(crate) enum SampleFrame {
     },
     /// A method of a class that was unloaded before the sample was read.
     UnloadedJava,
-    /// Native code, of the JVM or of a library. Only the innermost frame can be native code.
+    /// Native code of the JVM or of a library, or code that the JVM has not reported. Only the innermost and the
+    /// outermost frame can be native.
     Native { pc: usize },
     /// Generated code that belongs to no method. Only the innermost frame can be a stub.
     Stub(StubKind),
@@ -91,7 +92,7 @@ pub(crate) enum StackEnd {
 pub(crate) enum Unwalked {
     /// The thread ran on another stack than its own.
     ForeignStack,
-    /// A stack pointer or frame pointer lies outside the stack, or does not grow.
+    /// A stack pointer or frame pointer lies outside the stack, or does not lead outwards.
     BadPointer,
     /// A return address is in no code that the JVM has reported.
     UnknownCode,
@@ -116,7 +117,7 @@ pub(crate) enum NotAsync {
     /// The system or processor is another one than Linux on x86-64.
     #[error("sampling by signals works on x86-64 Linux only")]
     Platform,
-    /// The JVM does not export where a structure or field is.
+    /// The JVM does not export the place of a structure or field.
     #[error("this JVM does not export where its {0} is in memory")]
     NoStructure(&'static str),
     /// The JVM does not report compiled methods.
@@ -133,11 +134,11 @@ pub(crate) enum NotAsync {
     NoSignal,
     /// The kernel refuses performance events.
     #[error(
-        "the kernel refuses clock-source=perf (error {0}); use clock-source=timer, or allow it by /proc/sys/kernel/perf_event_paranoid"
+        "the kernel refuses performance events (error {0}); give clock-source=timer, or write a lower number to /proc/sys/kernel/perf_event_paranoid"
     )]
     NoPerf(i32),
     /// The kernel refuses timers.
-    #[error("the kernel refuses timers of threads (error {0})")]
+    #[error("the kernel refuses a timer on a thread's processor clock (error {0})")]
     NoTimer(i32),
 }
 
@@ -146,9 +147,9 @@ pub(crate) enum NotAsync {
 pub(crate) enum Trust {
     /// Too few stacks were compared.
     Checking,
-    /// The stacks that the walker finds are equal to those of JVM TI.
+    /// Nearly all compared stacks of the walker are equal to the stacks that JVM TI returns.
     Yes,
-    /// Too many stacks differ from those of JVM TI, or could not be followed.
+    /// Too many stacks differ from the stacks that JVM TI returns, or could not be followed.
     No { compared: u32, equal: u32 },
 }
 

@@ -15,9 +15,9 @@ const MANY: u32 = 100;
 /// Once samples are trusted, one in this many stacks is compared.
 const LATER: u32 = 16;
 
-/// If fewer stacks than this are equal, in percent, samples are not trusted. Some stacks differ even if the walker
-/// works well. For example, the walker knows the method of a frame that is being deoptimised, but not always its
-/// inlined methods.
+/// If less than this percentage of the stacks are equal, samples are not trusted. Some stacks differ even if the walker
+/// works well. For example, the walker knows the method of a frame that is being deoptimised, but not always the
+/// methods that are inlined into it.
 const LEAST: u32 = 90;
 
 /// The maximum number of frames of a stack that are compared.

@@ -17,7 +17,7 @@ const RING: usize = 1 << 19;
 const BLOCK: usize = 64;
 const BLOCKS: usize = 1024;
 
-/// File descriptors above this number cannot be used for performance events.
+/// File descriptors from this number on cannot be used for performance events.
 const FILES: usize = 1 << 16;
 
 /// The tables of the engine. They live until the agent leaves, or until the process ends.
@@ -68,12 +68,12 @@ impl Shared {
         }
     }
 
-    /// Returns the record with an index, if it was ever in use.
+    /// Returns the record at an index; `None` if the record and its neighbours in the block were never in use.
     pub(super) fn record(&self, index: u32) -> Option<&ThreadRecord> {
         self.records.get(index as usize)
     }
 
-    /// Returns the record with an index. Makes the record if it does not exist; `None` if the index is too large.
+    /// Returns the record at an index, and makes the record if it does not exist. `None` if the index is too large.
     pub(super) fn make_record(&self, index: u32) -> Option<&ThreadRecord> {
         self.records
             .get_or_make(index as usize, ThreadRecord::default)

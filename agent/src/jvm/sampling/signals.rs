@@ -1,4 +1,4 @@
-//! Chooses the sampler's signal: a signal for which the program has no handler and does not wait.
+//! Chooses the sampler's signal: a signal that the program neither handles nor waits for.
 
 use std::fs;
 use std::path::Path;

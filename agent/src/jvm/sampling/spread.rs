@@ -1,7 +1,7 @@
 //! A hash for addresses and small numbers that come from the JVM.
 //!
 //! The hash of the standard library takes several times as long, because it withstands keys that somebody has chosen to
-//! collide. Methods have the addresses that the JVM gives them.
+//! collide. Nobody chooses the keys here: the JVM gives methods their addresses.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -36,7 +36,8 @@ impl Hasher for SpreadHasher {
     }
 
     fn finish(&self) -> u64 {
-        // A table takes its place from the lower bits, which depend on few bits of the key before this.
+        // A table takes the place of an entry from the lower bits. Without this step, the lower bits of the hash would
+        // depend on few bits of the key.
         self.0 ^ self.0 >> 32
     }
 }
@@ -54,7 +55,7 @@ mod tests {
         let hashes: HashSet<u64> = (0..4096_usize)
             .map(|n| spread.hash_one(0x7f12_3400_0000 + 8 * n) & 0xffff)
             .collect();
-        // As many places of 65,536 as random numbers would take.
+        // Random numbers would take about as many of the 65,536 places.
         assert!(hashes.len() > 3800, "{}", hashes.len());
     }
 }

@@ -67,15 +67,14 @@ pub(crate) struct StackKeys {
     heaps: Vec<Heap>,
     /// Offset of the JNI environment in `JavaThread`.
     environment: usize,
-    /// Addresses of the JVM's constant names for the code of which keys are made; see [`NAMES`]. 0 until the name is
-    /// found.
+    /// Addresses of the JVM's constant strings with the names in [`NAMES`]; 0 until the name is found.
     names: [AtomicUsize; NAMES.len()],
-    /// Addresses of the JVM's constant names for other code.
+    /// Addresses of the JVM's constant strings with the names of other code, which adds nothing to a key.
     others: [AtomicUsize; OTHERS],
     memory: SafeMemory,
 }
 
-/// The names of the code of which keys are made: compiled methods, wrappers of native methods, and the interpreter.
+/// The names of the code that adds words to a key: compiled methods, wrappers of native methods, and the interpreter.
 const NAMES: [&CStr; 3] = [c"nmethod", c"native nmethod", c"Interpreter"];
 
 /// The number of names of other code that are remembered. A JVM has some hundred such names, but a program meets only a
@@ -93,7 +92,7 @@ struct Place {
     fp: usize,
 }
 
-/// The step of a walk.
+/// The outcome of one step of the walk.
 enum Step {
     To(Place),
     /// The stack has no further frames.
@@ -132,8 +131,8 @@ impl StackKeys {
     ) -> Option<StackKey> {
         let thread = jni.env.expose_provenance().checked_sub(self.environment)?;
         let here = 0_usize;
-        // SAFETY: `thread` is the `JavaThread` of the calling thread, because `find` has found how far its JNI
-        // environment is from its start. The offsets are those of fields of `JavaThread`.
+        // SAFETY: `thread` is the `JavaThread` of the calling thread, because `find` has found the offset of the JNI
+        // environment in a `JavaThread`. The other offsets are those of fields of `JavaThread`.
         let field = |offset: usize| unsafe { word_at(thread.wrapping_add(offset)) };
         let stack = OwnStack {
             low: std::ptr::from_ref(&here).expose_provenance(),
@@ -228,7 +227,7 @@ impl StackKeys {
         unsafe { word_at(self.offsets.call_stub_return) }
     }
 
-    /// Returns the code blob that contains an address; `None` if the address is not in a part of the code cache in use.
+    /// Returns the code blob that contains an address; `None` if the address is not in the used part of the code cache.
     fn blob(&self, pc: usize) -> Option<usize> {
         let heap = self.heaps.iter().find(|heap| heap.contains(pc))?;
         // SAFETY: the descriptors of the heaps live as long as the JVM.

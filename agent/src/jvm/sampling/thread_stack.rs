@@ -70,7 +70,8 @@ impl<'w, M: ThreadMemory> ThreadStack<'w, M> {
         (self.top..self.end).contains(&address)
     }
 
-    /// Returns the word that lies `words` words above `address`; `None` outside the stack, or if `address` is not aligned.
+    /// Returns the word that lies `words` words above `address`; `None` outside the stack, or if `address` is not
+    /// aligned.
     pub(super) fn word(&self, address: usize, words: usize) -> Option<usize> {
         let address = address.checked_add(words.checked_mul(WORD)?)?;
         let end = address.checked_add(WORD)?;

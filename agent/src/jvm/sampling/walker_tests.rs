@@ -27,7 +27,7 @@ const STUB: u32 = 5;
 const BARRIER: u32 = 6;
 const ENTRY: u32 = 7;
 
-/// Returns the address of the byte at `offset` in the code with a number.
+/// Returns the address of the byte at `offset` in the code with the number `code`.
 fn pc(code: u32, offset: usize) -> usize {
     CODE + code as usize * 0x1000 + offset
 }
@@ -275,7 +275,7 @@ fn native_code_is_left_by_the_anchor() {
     let (frames, end) = world.walk(registers);
     assert_eq!(frames, [RawFrame::Address(NATIVE), compiled(OUTER, 0x33)]);
     assert_eq!(end, StackEnd::Complete);
-    // An anchor without a return address has it below its stack pointer.
+    // If an anchor has no return address, the address is the word below the anchor's stack pointer.
     world.anchor.pc = 0;
     world.put(&[(19, pc(OUTER, 0x44))]);
     let (frames, _) = world.walk(registers);

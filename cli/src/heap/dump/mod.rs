@@ -70,7 +70,9 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs, all: bool) -> Result<ExitCode> {
         );
     }
     if !by_walk && args.max_memory.is_some() {
-        bail!("--max-memory needs --via jvmti");
+        bail!(
+            "--max-memory limits only the walk of --via jvmti; add --via jvmti, or leave out --max-memory"
+        );
     }
     let jvm = Jvm::of(pid)?;
     // Signals are caught from here on, so that an interrupted dump leaves no folder or file behind.

@@ -24,7 +24,7 @@ pub(super) struct DumpTarget {
     pub(super) as_seen: PathBuf,
     staging: StagingDir,
     /// The parent folder, held open because a path through `/proc/PID` becomes invalid when the
-    /// process ends. It is dropped after the staging folder, which is removed through it.
+    /// process ends. This field is dropped after the staging folder, which is removed through it.
     _folder: File,
     _created: CreatedDirs,
 }

@@ -15,7 +15,7 @@ use super::super::views::path::{PathToRoot, Step};
 use super::super::views::retained::{BiggestObjects, RetainedClasses, RetainedObject};
 use super::text::id;
 
-/// Writes the classes by the bytes of their objects.
+/// Writes the classes, ordered by the bytes of their objects.
 pub(in crate::heap) fn histogram(
     histogram: &Histogram,
     top: usize,
@@ -44,7 +44,7 @@ pub(in crate::heap) fn biggest(view: &BiggestObjects, out: &mut dyn Write) -> io
     write(&view.histogram, map(members), out)
 }
 
-/// Writes the classes by their retained sizes.
+/// Writes the classes, ordered by their retained sizes.
 pub(in crate::heap) fn retained_classes(
     view: &RetainedClasses,
     top: usize,
@@ -118,7 +118,7 @@ pub(in crate::heap) fn class_changes(
     print(members, out)
 }
 
-/// Writes the common members of all views, and those of one view.
+/// Writes an object with the members that all views have, and those of `view`.
 fn write(histogram: &Histogram, view: Map<String, Value>, out: &mut dyn Write) -> io::Result<()> {
     let mut all = head(histogram);
     all.extend(view);
@@ -131,7 +131,7 @@ fn print(all: Map<String, Value>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Returns the common members of all views: the dump's header and its sums.
+/// Returns the members that all views have: the dump's header and its sums.
 pub(in crate::heap) fn head(histogram: &Histogram) -> Map<String, Value> {
     map(json!({
         "time": utc(histogram.header.time_ms),

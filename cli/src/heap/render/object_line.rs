@@ -41,7 +41,7 @@ impl ObjectLine {
         }
     }
 
-    /// Makes the line of a thread that owns something: `thread "main" 0x7f00`.
+    /// Makes the line of the thread that a root belongs to: `thread "main" 0x7f00`.
     pub(in crate::heap) fn owner(thread: &Thread) -> ObjectLine {
         let named = ObjectLine::thread(thread);
         if thread.id == 0 {

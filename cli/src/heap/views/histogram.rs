@@ -36,7 +36,7 @@ pub(in crate::heap) fn read(file: &Path, args: &ReportArgs) -> Result<Histogram>
         );
         return Ok(histogram);
     }
-    // The dump has classes of the tracker. The graph shows which objects only they keep alive.
+    // The dump has classes of the tracker. The graph shows which objects only these classes keep alive.
     let graph = read_graph(&source, args);
     let (graph, _) = graph
         .context("cannot find the profiler's objects to leave them out; add --all to show them")?;

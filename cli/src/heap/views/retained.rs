@@ -32,7 +32,7 @@ pub(in crate::heap) struct RetainedObject {
     pub(in crate::heap) dominator: Option<u64>,
 }
 
-/// The classes by their retained sizes.
+/// The classes, ordered by their retained sizes.
 pub(in crate::heap) struct RetainedClasses {
     pub(in crate::heap) histogram: Histogram,
     /// Number of unreachable objects.
@@ -62,7 +62,7 @@ pub(in crate::heap) fn biggest(file: &Path, args: &ReportArgs) -> Result<Biggest
     })
 }
 
-/// Reads the classes by their retained sizes.
+/// Reads the classes, ordered by their retained sizes.
 pub(in crate::heap) fn classes(file: &Path, args: &ReportArgs) -> Result<RetainedClasses> {
     let source = Source::open(file)?;
     with_dominators(&source, file, args, |graph, dominators| {

@@ -39,7 +39,7 @@ pub(in crate::top) trait Rows {
     fn lead(&self, _row: usize) -> String {
         String::new()
     }
-    /// Returns `lead` and `name` together: filters search in it, and the cursor follows it.
+    /// Returns `lead` and `name` together. Filters search in this text, and the cursor follows the row that has it.
     fn label(&self, row: usize) -> String {
         self.lead(row) + self.name(row)
     }

@@ -7,7 +7,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Keeps more than ten million objects in three structures whose sizes are known, prints a line, and waits until its standard input ends.
+ * Keeps more than ten million objects in three structures whose sizes are known, prints a line, and waits until its
+ * standard input ends.
  */
 public final class Many {
     static final class Node {

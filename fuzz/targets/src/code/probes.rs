@@ -157,7 +157,8 @@ fn is_constant(instruction: &Instruction<'_>) -> bool {
     (Opcode::IconstM1.byte()..=Opcode::LdcW.byte()).contains(&opcode)
 }
 
-/// Returns the offset at which the probes before a return begin: that of the first value that they push.
+/// Returns the offset at which the probes before a return begin: the offset of the instruction that pushes their first
+/// value.
 fn probe_start(new: &Side<'_, '_>, at: usize, added: Added) -> usize {
     let mut first = at;
     if added.timing {

@@ -204,8 +204,7 @@ fn measure(options: &Options<'_>) -> Measure {
     }
 }
 
-/// Returns the amount of a place. Its bytes are unknown if some of its objects have an unknown
-/// size.
+/// Returns the amount of a place. The bytes are unknown if some objects of the place have an unknown size.
 fn amount(place: &Place<'_>, measure: Measure) -> Amount {
     let amount = place.amount(measure);
     let is_known = place.unsized_objects(measure) == 0.0;

@@ -138,7 +138,7 @@ impl Plan {
         smallest_p(self.runs[0], self.runs[1])
     }
 
-    /// Returns the number of runs of each side that allows a test of every value worth testing.
+    /// Returns how many runs each side needs so that every value worth testing can be tested.
     pub(crate) fn runs_needed(&self) -> usize {
         runs_needed(self.worth_testing.max(1))
     }

@@ -34,10 +34,10 @@ pub struct Comparison {
     pub(crate) waiting: Option<String>,
 }
 
-/// A method before and after.
+/// A method on both sides of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// The method. Its file and line are those of the latest profile that has it.
+    /// The method. File and line come from the latest profile that has the method.
     pub method: Method,
     /// The method's name on screen, without control characters.
     pub name: String,
@@ -56,8 +56,7 @@ pub struct Cost {
     pub calls: u64,
     /// True if the calls were counted; false if the method is known from samples only.
     pub is_counted: bool,
-    /// Self time in nanoseconds; `None` if calls of other methods were timed, but
-    /// none of this one.
+    /// Self time in nanoseconds; `None` if calls of other methods were timed, but no call of this method.
     pub self_ns: Option<f64>,
     /// Total time in nanoseconds; `None` under the same condition as `self_ns`.
     pub total_ns: Option<f64>,

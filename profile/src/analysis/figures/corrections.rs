@@ -7,8 +7,8 @@ use crate::model::{Header, Node, Timing};
 /// measurement.
 pub(super) const COST_ERROR: f64 = 0.1;
 
-/// Returns the share of a node's time that was spent in outermost calls. It is an estimate of the
-/// share of outermost calls among the node's calls.
+/// Returns the share of a node's time that was spent in outermost calls. This share estimates the share of outermost
+/// calls among the node's calls.
 pub(super) fn share(node: &Node) -> f64 {
     match node.all_ns {
         0 => 1.0,
@@ -40,8 +40,8 @@ impl Corrections {
         Self::new(nodes, header, back, figures, rest, calls)
     }
 
-    /// Corrects the times of ticks. They contain the cost that the probes really had, so `inside` is subtracted for timed
-    /// calls only.
+    /// Corrects times that come from ticks. These times contain the cost that the probes really had, so `inside` is
+    /// subtracted for timed calls only.
     pub(super) fn of_ticks(
         nodes: &[Node],
         header: &Header,
@@ -65,7 +65,8 @@ impl Corrections {
             .map(|picoseconds| picoseconds as f64 / 1000.0);
         let mut own: Vec<f64> = nodes.iter().map(time).collect();
         let mut cost = vec![0.0; nodes.len()];
-        // For each outermost recursive node: the time that recursive calls added, and Σ back.
+        // For each outermost recursive node: the cost that recursive calls added, and the sum of `back` over the
+        // nodes of the recursion.
         let mut pool = vec![(0.0, 0.0); nodes.len()];
         for (at, node) in nodes.iter().enumerate() {
             let within = inside * calls_inside(node) as f64;

@@ -13,8 +13,8 @@ pub struct Figure {
     pub total_ns: f64,
     /// Variance of `self_ns` from sampling, in ns².
     pub self_variance: f64,
-    /// A part of the variance of `self_ns` that is added once for a method, however many nodes it
-    /// has. It covers the case that a tick nearly hit the method, but none did.
+    /// A part of the variance of `self_ns` that is added once for a method, however many nodes it has. This part
+    /// covers the case that ticks nearly hit the method, but none did.
     pub once_variance: f64,
     /// Variance of `total_ns` from sampling, in ns².
     pub total_variance: f64,
@@ -30,14 +30,14 @@ pub struct Figure {
     /// totals of two such nodes overlap; together they are at most the total of
     /// the recursive node.
     pub recursion: Option<u32>,
-    /// Set when calls made at or below this node recursed into a node above it. Its total then
+    /// Set when calls made at or below this node recursed into a node above it. The total of this node then
     /// contains time that was spent elsewhere in the recursion.
     pub goes_back: bool,
-    /// Set when calls of other nodes were timed, but none of this one. `self_ns` is then unknown
-    /// and has the value 0, and `total_ns` is the known time of the callees.
+    /// Set when calls of other nodes were timed, but no call of this node. `self_ns` is then unknown and has the
+    /// value 0, and `total_ns` is the known time of the callees.
     pub untimed: bool,
-    /// The number of calls whose times are known. It is the number of all calls if times were estimated for those that
-    /// were not timed, and under [`Timing::Count`].
+    /// The number of calls whose times are known. It is the number of all calls if the calls that were not timed
+    /// have estimated times, and under [`Timing::Count`].
     pub timed_calls: u64,
     /// The part of `total_ns` that the calls with known times took.
     pub timed_ns: f64,

@@ -34,10 +34,10 @@
 //! **The smallest error.** Before the walk that makes times add up, the self time that calls leave is
 //! combined with the self time that ticks show: see `figures/ticks.rs`.
 //!
-//! **A node that was never timed** has no time of its own; its callees' time is taken from its
-//! caller's. Such a node overflowed, has not returned yet, or belongs to a virtual thread under the CPU
-//! clock. Under the CPU clock a node can have timed calls and one call that has not returned. The time
-//! of that call's callees was measured apart from the node's own time, which is no limit for it.
+//! **A node that was never timed** has no time of its own; its callees' time is taken from its caller's. Such a
+//! node overflowed, has not returned yet, or belongs to a virtual thread under the CPU clock. Under the CPU clock
+//! a node can have timed calls and one call that has not returned. The time of that call's callees was measured
+//! apart from the node's own time, so the node's own time does not limit it.
 //!
 //! **Samples** need none of this: see `figures/samples.rs`.
 
@@ -93,8 +93,9 @@ pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
     figures
 }
 
-/// Returns the number of a node's calls whose times are known. If no sample was drawn, the untimed
-/// calls have not returned yet. The wall clock knows their time so far, up to the last instant.
+/// Returns the number of a node's calls whose times are known. If the variance is 0, no sample was drawn, so the
+/// untimed calls are those that have not returned yet. Under the wall clock, their time up to the snapshot is
+/// known.
 fn timed_calls(node: &Node, clock: Clock) -> u64 {
     let is_sure = clock == Clock::Wall || node.variance > 0.0;
     match node.timed {
@@ -115,11 +116,11 @@ fn back_ns(nodes: &[Node]) -> Vec<f64> {
     back
 }
 
-/// Computes from `own` the totals and the self times. No self time is negative, and their sum is
-/// the sum of the roots' totals.
+/// Computes the totals and the self times from `own`. No self time is negative, and their sum is the sum of the
+/// roots' totals.
 fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
     let mut own = own.to_vec();
-    // Sums over the subtree: of own times, of positive own times, of uncorrected times.
+    // For each node, three sums over its subtree: own times, positive own times, and uncorrected times.
     let mut below = vec![0.0; nodes.len()];
     let mut wanted = vec![0.0; nodes.len()];
     let mut raw = vec![0.0; nodes.len()];
@@ -162,7 +163,7 @@ fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
         };
         figures[at].total_ns = given[at];
         if let Some(recursion) = figures[at].recursion {
-            // While a method runs, its caller can be entered again. That time belongs to the
+            // While a method runs, its caller can be entered again. The time of this inner call belongs to the
             // method's total, but lies outside its subtree.
             let outside = (node.outermost_ns as f64 - raw[at]).max(0.0);
             figures[at].goes_back = outside > 0.0;

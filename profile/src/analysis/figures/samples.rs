@@ -1,11 +1,10 @@
 //! Figures of sampled trees. Their times contain no probe costs, and each node has exactly the time
 //! of its samples.
 //!
-//! The variance of a sum of random samples is the sum of their squares. That is too small if
-//! samples are few: after a single sample, the true mean could as well be three. So the square of
-//! one more sample is added, once for each method. The error of *n* samples is then `√(n + 1)`
-//! samples. This is the standard deviation of the mean of a Poisson distribution after *n* events,
-//! if every mean was equally likely before.
+//! The variance of a sum of random samples is the sum of their squares. This sum is too small if samples are few:
+//! after a single sample, the true mean could as well be three. So the square of one more sample is added, once for
+//! each method. The error of *n* samples is then `√(n + 1)` samples. This is the standard deviation of the mean of a
+//! Poisson distribution after *n* events, if every mean was equally likely before.
 
 use super::figure::Figure;
 use crate::model::Node;

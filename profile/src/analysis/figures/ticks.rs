@@ -48,16 +48,16 @@
 //! The reported variance is larger, see [`WIDER`]. Weights that come from the data also cause a bias of
 //! a tenth of a standard error. `SelfTimes.java` demonstrates both.
 //!
-//! **Recursion.** A call that goes back to a node above adds its time to that node's `all` and to its
-//! caller's `child`. The time that so crosses the edge between a node and its caller has the mean
-//! uncertainty of that recursion's recursive calls, which is added to `v`.
+//! **Recursion.** A call that goes back to a node above adds its time to that node's `all` and to its caller's
+//! `child`. So time of recursive calls crosses the edge between a node and its caller. The uncertainty of this
+//! time is the mean uncertainty of the recursive calls in the same recursion; it is added to `v`.
 //!
-//! **The CPU clock** sets no duration above which ticks measure a call instead of the sample. A rare
-//! long call is either drawn with its weight or missed, and if it is missed, the variance does not show it. So if
-//! a sample contradicts the ticks of its subtree, its variance is at least the variance that the
-//! contradiction shows, beyond that of the ticks. Ticks find a waiting thread at the place where it
-//! waits, and they share processor time that it used elsewhere. Such a wait is one long call, whose
-//! rest is certain.
+//! **The CPU clock.** Under this clock, ticks never replace the sample for calls above some duration. A rare long
+//! call is either drawn with its weight or missed, and if it is missed, the variance does not show it. So if a
+//! sample contradicts the ticks of its subtree, its variance is at least the variance that the contradiction
+//! shows, beyond that of the ticks. Ticks find a waiting thread at the place where it waits, and give this place
+//! a share of the processor time that the thread used elsewhere. Such a wait is one long call, whose rest is
+//! certain.
 //!
 //! Reading this clock also costs much, so `y` has one more error: that of the cost that was taken off. Its variance is
 //! `κ(n)`. No callee or caller has the same error. So `w + κ` takes the place of `w` in all formulas but one: the
@@ -112,7 +112,8 @@ pub(super) fn settle(
     }
 }
 
-/// One value for each node; the comments name the symbols of the formulas.
+/// The state of the computation. Each vector has one value for each node; the comments name the symbols of the
+/// formulas.
 struct Settling {
     /// `φ`; 0 if there are no ticks.
     tick: f64,
@@ -305,7 +306,7 @@ impl Settling {
         }
     }
 
-    /// Computes `R`, the variance of the rest without that of the cost.
+    /// Computes `R`, the variance of the rest without the variance of the cost.
     fn rest(&self, at: usize) -> f64 {
         let rest = self.callees[at][1] + self.outside[at][0];
         rest.max(self.recursive[at])
@@ -322,7 +323,7 @@ impl Settling {
         let rest = self.rest(at);
         let cost = self.cost[at] * self.cost[at];
         let (own, once) = if self.linked[at] && self.tick > 0.0 && rest + cost > 0.0 {
-            // The rest has the weight `share`. Its error from the cost is added elsewhere.
+            // The rest has the weight `share`. The part of its error that comes from the cost is added elsewhere.
             let combined = |weight: f64| {
                 let share = weight / (weight + rest + cost);
                 (1.0 - share).powi(2) * weight + share * share * rest
@@ -344,8 +345,8 @@ impl Settling {
     }
 }
 
-/// Returns, for each node that other nodes called back, the variance of `all`. The callers' times
-/// have the same errors, but the node's own rest does not.
+/// Returns the variance of `all` for each node that calls from nodes below it went back to, through other
+/// methods. The times of the callers have the same errors, but the node's own rest does not.
 fn recursive(nodes: &[Node], back: &[f64], figures: &[Figure]) -> Vec<f64> {
     let own = |((node, back), figure): ((&Node, &f64), &Figure)| {
         let again = node.all_ns as f64 - node.outermost_ns as f64;

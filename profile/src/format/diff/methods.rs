@@ -106,7 +106,7 @@ fn mark_of(quantity: Quantity, cost: &Cost) -> &'static str {
     }
 }
 
-/// Returns the explanation of the mark at percentiles of a part of the calls; `None` if no listed
+/// Returns the explanation of `†`, the mark of percentiles that cover only a part of the calls; `None` if no listed
 /// method has the mark.
 fn partial(shown: &[&Change]) -> Option<String> {
     let mut costs = shown
@@ -128,7 +128,7 @@ fn of_several_runs<'c>(
     let changes = &comparison.changes;
     let quantity = comparison.quantity;
     let small = match quantity {
-        // Means and percentiles are no parts of a total, so they have no percentage.
+        // Means and percentiles are not parts of a total, so none is too small to be listed.
         Quantity::Mean | Quantity::P99 => 0.0,
         _ => SMALL * larger(&comparison.whole),
     };

@@ -26,7 +26,7 @@ pub(super) fn below(plan: &Plan, headers: &[Vec<Header>; 2], things: &str) -> Ve
     if plan.tested == 0 && plan.worth_testing > 0 {
         told.push(format!(
             "{before} + {after} runs cannot tell any change from noise: their smallest p-value is {}. \
-             Run each side at least 4 times; {needed} times for one change among {} {things}.",
+             Run each side at least 4 times; {needed} times to find one change among {} {things}.",
             p_value(plan.smallest_p()),
             units::count(plan.worth_testing as u64),
         ));
@@ -37,7 +37,7 @@ pub(super) fn below(plan: &Plan, headers: &[Vec<Header>; 2], things: &str) -> Ve
         };
         told.push(format!(
             "With {before} + {after} runs only {largest} can be tested. \
-             Run each side {needed} times to test all {} of 0.1 % or more.",
+             Run each side {needed} times to test all {} that have 0.1 % of the total or more.",
             plan.worth_testing
         ));
     }
@@ -51,8 +51,8 @@ pub(super) fn below(plan: &Plan, headers: &[Vec<Header>; 2], things: &str) -> Ve
     told.push("ratio: after / before, the median over all pairs of runs".to_owned());
     if is_one_after_the_other(headers) {
         told.push(
-            "warning: all runs of one side were made before those of the other; a change of the machine \
-             meanwhile looks the same. Run the sides in turn."
+            "warning: all runs of one side were made before those of the other; a change of the machine in \
+             between would look like a change of the program. Run the two sides in turn."
                 .to_owned(),
         );
     }

@@ -108,8 +108,8 @@ fn is_java(method: &Method) -> bool {
     !method.descriptor.is_empty()
 }
 
-/// Returns the method of a node and a line. With samples, it is the line that they met. With calls, it is the line at
-/// which the method's code begins, because probes do not know the line of a call.
+/// Returns the method of a node and a line. With samples, it is the line that the samples met. With calls, it is
+/// the line at which the method's code begins, because probes do not know the line of a call.
 fn place(profile: &Profile, kind: CostKind, node: &Node) -> Place {
     let line = match kind {
         CostKind::Samples => node.line,

@@ -29,7 +29,7 @@ pub struct MonitorTables {
 /// The waits of one thread at one trace for monitors or locks of one class.
 #[derive(Clone, Debug)]
 pub struct Contention {
-    /// A monitor or a lock.
+    /// The kind of the waits: for monitors or for locks.
     pub kind: WaitKind,
     /// The thread.
     pub thread: u32,
@@ -54,7 +54,7 @@ pub struct Waiting {
     pub moment: WaitMoment,
 }
 
-/// Begin or end of `Object.wait`.
+/// Begin or end of `Object.wait`, with the longest time to wait or the time waited, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum WaitMoment {
@@ -100,7 +100,7 @@ pub struct MonitorState {
     pub to_be_notified: Vec<u32>,
 }
 
-/// Returns the tables of traces and classes by the time that threads waited: one table for monitors, another for locks.
+/// Returns the times that threads waited, by trace and class: one table for monitors, another for locks.
 pub(super) fn all_costs<'m>(
     monitors: &'m MonitorTables,
     options: &Options<'_>,

@@ -13,7 +13,7 @@ use super::tables::{Part, Tables, threads};
 use crate::analysis::options::Options;
 use crate::model::{Profile, ThreadKind};
 
-/// Bytes of an identifier.
+/// Size of an identifier, in bytes.
 const ID_SIZE: u32 = 8;
 
 /// Begins a file or stream. `time_ms` is the time of its beginning, in milliseconds since 1970.

@@ -22,7 +22,7 @@ pub(super) struct Traces<'p> {
     all: Vec<Key>,
     /// The numbers in `all` of the traces that rows refer to, in the order of their serial numbers.
     used: Vec<u32>,
-    /// The serial numbers of the used traces.
+    /// The serial number of each used trace, by the trace's number in `all`.
     serials: HashMap<u32, u32>,
 }
 
@@ -85,7 +85,7 @@ impl<'p> Traces<'p> {
         }
     }
 
-    /// Returns the profile's method at an index, which a [`Place`] has.
+    /// Returns the profile's method at the index in a [`Place`].
     pub(super) fn method(&self, index: u32) -> &'p Method {
         &self.profile.methods[index as usize]
     }

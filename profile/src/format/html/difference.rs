@@ -18,13 +18,12 @@ use crate::analysis::{MergeError, merge};
 use crate::model::{Method, Profile, Timing};
 use loadhook_text::printable;
 
-/// Returns the page that shows how `after` differs from `before`, for [`Options::measure`]. It
-/// shows the mean of the runs of each side. Methods match as in [`merge`](crate::merge()), threads
-/// by name and kind.
+/// Returns the page that shows how `after` differs from `before`, for [`Options::measure`]. The page shows the mean
+/// of the runs of each side. Methods match as in [`merge`](crate::merge()), threads by name and kind.
 ///
 /// # Errors
 ///
-/// Fails if the profiles cannot be compared, or those of one side cannot be added up.
+/// Fails if the profiles cannot be compared, or if the profiles of one side cannot be added up.
 pub fn difference_page(
     before: &[Profile],
     after: &[Profile],
@@ -95,8 +94,7 @@ fn data(views: &[View<'_>; 2], runs: [usize; 2], options: &Options<'_>) -> Value
         "counts": after.counts_only(),
         "sampled": after.is_sampled(),
         "samplingFacts": sampling_facts(after),
-        // A page of differences compares samples. The table of `--diff` has the
-        // calls.
+        // A page of differences has no counted calls. The table of `--diff` has them.
         "methodCalls": Vec::<(u32, u64, Option<u64>)>::new(),
         "measure": after.measure.as_str(),
         "sort": options.sort.as_str(),

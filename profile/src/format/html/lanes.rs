@@ -446,7 +446,7 @@ impl<'l> Sum<'l> {
     }
 }
 
-/// The heaviest nodes, which a page has room for.
+/// The limit that chooses the heaviest nodes, as many as a page has room for.
 pub(super) struct Heaviest {
     /// All nodes heavier than this are kept.
     weight: f64,

@@ -21,9 +21,8 @@ use loadhook_text::units::Quantity;
 /// The maximum number of tree nodes in a page. They take about 30 MB, which browsers can load.
 const MOST_NODES: usize = 2_000_000;
 
-/// Writes the page. If the trees have more than two million nodes, or more than [`Options::top`],
-/// only the heaviest are kept, and the page says so. Its tables of methods, callers and callees are
-/// always complete.
+/// Writes the page. If the trees have more than two million nodes, or more than [`Options::top`], only the heaviest
+/// are kept, and the page says so. The page's tables of methods, callers and callees are always complete.
 pub(in crate::format) fn write(
     profile: &Profile,
     options: &Options<'_>,

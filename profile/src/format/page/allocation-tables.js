@@ -11,7 +11,7 @@ const lengths = {};
 
 const simpleName = (type) => methods.name[type].slice(packageEnd(type));
 
-/** A type's name without its package, unless another type has the same simple name. */
+/** Returns a type's name without its package, unless another type has the same simple name. */
 function typeName(type) {
   if (!data.namedAlike) {
     const counts = (data.namedAlike = new Map());
@@ -29,12 +29,12 @@ function siteName({ method, line }) {
   return name;
 }
 
-/** The type's name below its site, for narrow screens, which have no column for types. */
+/** Returns the type's name below its site, for narrow screens, which have no column for types. */
 const siteAndType = (row) => element("bdi", { dir: "ltr" }, siteName(row), element("span", { class: "type-below" }, typeName(row.type)));
 
 // ---- Columns ----
 
-/** The columns of one amount: bytes, their error if any row has one, objects, and the age of live objects. */
+/** Returns the columns of one amount: bytes, their error if any row has one, objects, and the age of live objects. */
 function amountColumns(rows, titles, part, measure) {
   const of = (row) => row[part][measure];
   const key = `${part} ${measure}`;
@@ -84,14 +84,14 @@ function allocationColumns(table, rows) {
 
 // ---- Order ----
 
-/** The column and the direction that `--sort` names. */
+/** Returns the column and the direction that `--sort` names. */
 function firstSorting(table) {
   const key = { calls: `self ${data.measure} objects`, name: "name" }[data.sort];
   const isTotal = data.sort === "total" && table === "methods" && allocations.callers;
   return { key: key ?? `${isTotal ? "total" : "self"} ${data.measure}`, down: key !== "name" };
 }
 
-/** The order as a link contains it: empty for the table's default order. */
+/** Returns the order as a link contains it: empty for the table's default order. */
 function sortingWord(table) {
   const [first, now] = [firstSorting(table), sorting[table] ?? firstSorting(table)];
   return first.key === now.key && first.down === now.down ? "" : `${now.key}${now.down ? "" : ".up"}`;
@@ -117,7 +117,7 @@ function isRowFound({ method, line, type }) {
   return site.includes(sought) || (type !== undefined && lower()[type].includes(sought));
 }
 
-/** The sum of the rows found; in the table of methods, of the methods' own allocations. */
+/** Returns a text with the sum of the rows found; in the table of methods, of the methods' own allocations. */
 function foundAllocations(table) {
   const found = addedUp(table).filter(isRowFound);
   const sum = found.reduce((sum, row) => sum + (row.self[data.measure].bytes ?? 0), 0);
@@ -174,7 +174,7 @@ function allocationLine(row, columns) {
 function nothingText(all) {
   if (all.length) return "No name contains this text.";
   return allocations.together && threadChosen >= 0
-    ? "This thread allocated so little that only the tables of all threads contain its rows. The flame graph and the call tree show it."
+    ? "This thread allocated so little that only the tables of all threads contain its rows. The flame graph and the call tree show its allocations."
     : nothingDrawn();
 }
 

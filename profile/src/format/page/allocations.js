@@ -5,8 +5,8 @@
 
 const VIRTUAL_MACHINE = "the virtual machine"; // shown for the method number -1
 
-/** Returns whether a method stands for a type of allocated objects. Pages of differences treat types as
- * methods, so there it is always false. */
+/** Returns whether a method stands for a type of allocated objects. Pages of differences treat types
+ * as methods, so this function always returns false there. */
 const isType = (method) => Boolean(allocations) && !isThread(method) && method >= allocations.firstType;
 
 const newAmount = () => ({ bytes: null, objects: 0, variance: 0, unsized: 0, ages: 0 });
@@ -23,7 +23,7 @@ function addAmount(sum, columns, at) {
   sum.ages += value(columns.age ?? 0) * objects;
 }
 
-/** The rows of a table (sites, types or methods) for all threads or the chosen one: { method, line, type,
+/** Returns the rows of a table (sites, types or methods) for all threads or the chosen one: { method, line, type,
  * self, total }. Self and total hold an amount for each measure. */
 function addedUp(table, thread = threadChosen) {
   const known = `${table} ${Math.max(thread, -1)}`;
@@ -70,7 +70,7 @@ const byteError = (amount) => errorPercent(Math.sqrt(amount.variance), amount.by
 const amountText = (amount, about = "") =>
   `${sized(amount)} in ${about}${counted(amount.objects, "object", "objects")}`;
 
-/** The sum of all allocations, and how they were recorded. */
+/** Returns a text with the sum of all allocations, and how they were recorded. */
 function amountFacts() {
   const all = addedUp("types", -1);
   const about = allocations.sampled ? "~" : "";
@@ -85,15 +85,15 @@ function amountFacts() {
   return [...facts, allocations.seen].join(" · ");
 }
 
-/** A warning if no callers were recorded. `--alloc exact` records them only with `--alloc-context`. */
+/** Returns a warning if no callers were recorded. `--alloc exact` records them only with `--alloc-context`. */
 function allocationWarnings() {
   const isFlat = !allocations.callers && allocations.sites.method.some((method) => method >= 0);
-  return isFlat ? ["Callers were not recorded, so that there are no totals and the flame graph is flat: run with --alloc-context"] : [];
+  return isFlat ? ["Callers were not recorded, so there are no totals, and the flame graph is flat; run again with --alloc-context"] : [];
 }
 
 // ---- Costs, for flame graph, call tree and details ----
 
-/** The cost of a method or a type in the form of a row of methods; null if it allocated nothing. */
+/** Returns the cost of a method or a type in the form of a row of methods; null if it allocated nothing. */
 function allocationCost(method) {
   const row = addedUp(isType(method) ? "types" : "methods").find((row) => (row.method ?? row.type) === method);
   if (!row) return null;
@@ -114,7 +114,7 @@ function allocationCost(method) {
   };
 }
 
-/** The cost of a node. In the tree types are callees, so a method's own allocations are those of the types
+/** Returns the cost of a node. In the tree types are callees, so a method's own allocations are those of the types
  * right below it. */
 function costShown(tree, node) {
   const cost = tree.cost(node);

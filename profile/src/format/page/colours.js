@@ -11,7 +11,7 @@ const NATIVE_LIBRARY = /^(\[|\(native|.*\.(so|dylib|dll)(\.[\d.]+)?$)/;
 // Allocated types and the classes of locks are callees of the methods that use them.
 const hasTypes = ofBytes || ofLocks;
 
-/** The kind of a method: app, jdk, native, type (a type of allocated objects or locks) or other (no method). */
+/** Returns the kind of a method: app, jdk, native, type (of allocated objects or locks) or other (no method). */
 function kindOf(method) {
   const [name, loader] = [methods.class[method], methods.loader[method]];
   if (NATIVE_LIBRARY.test(name) && !(hasTypes && name.startsWith("["))) return "native";
@@ -22,7 +22,7 @@ function kindOf(method) {
 
 const packageOf = (method) => methods.class[method].slice(0, Math.max(0, packageEnd(method) - 1));
 
-/** A hash of 32 bits that mixes all bits, so that similar names get different colours. */
+/** Returns a hash of 32 bits that mixes all bits, so that similar names get different colours. */
 function hash(text) {
   let bits = 2166136261;
   for (let at = 0; at < text.length; at++) bits = Math.imul(bits ^ text.charCodeAt(at), 16777619);
@@ -34,7 +34,7 @@ function hash(text) {
 // 250 to 290.
 const KINDS = { jdk: [212, 14], native: [272, 42], type: [312, 40], other: [0, 0] };
 
-/** `shade` from 0 to 1. */
+/** Returns a CSS colour: `hue` in degrees, `saturation` in percent, `shade` from 0 (dark) to 1 (light). */
 function hsl(hue, saturation, shade) {
   return isDark()
     ? `hsl(${hue} ${Math.round(saturation * 0.62)}% ${Math.round(26 + 12 * shade)}%)`
@@ -46,9 +46,8 @@ const HUES = 16;
 const HUE_STEP = 15;
 let hues;
 
-/** The hue of each package. It is the hash of the package's name, so a package has the same colour in all
- * pages. If two packages have the same hue, the lighter one gets the next free hue, as long as there is
- * one. */
+/** Returns the hue of each package. A hue is the hash of the package's name, so a package has the same colour in all
+ * pages. If two packages have the same hue, the lighter one gets the next free hue, as long as there is one. */
 function packageHues() {
   if (hues) return hues;
   const weights = new Map();
@@ -90,7 +89,7 @@ function colour(method) {
 
 // ---- Differences: red for growth, blue for decrease ----
 
-/** The colour of a change from -1 (gone) through 0 to 1 (new). */
+/** Returns the colour of a change from -1 (gone) through 0 to 1 (new). */
 function changeColour(change) {
   const strength = Math.min(1, Math.abs(change) * 1.6);
   if (strength < 0.03) return hsl(0, 0, 0.7);
@@ -100,7 +99,7 @@ function changeColour(change) {
     : `hsl(${hue} ${Math.round(45 + 45 * strength)}% ${Math.round(90 - 24 * strength)}%)`;
 }
 
-/** The change of a node as a fraction of the larger side; 0 if it is within twice its standard error. */
+/** Returns the change of a node as a fraction of the larger side; 0 if it is within twice its standard error. */
 function changeOf(tree, node) {
   const [now, before] = [tree.cost(node), tree.costBefore(node)];
   const own = tree.isCallers && ofMethod < 0;
@@ -119,7 +118,7 @@ function nodeColour(tree, node) {
 
 // ---- Legend ----
 
-/** The meanings of the colours, the heaviest first: { colour, text, weight }. */
+/** Returns the meanings of the colours, the heaviest first: { colour, text, weight }. */
 function legend() {
   if (difference) {
     return [[-0.5, "half"], [-0.2, "less"], [0, "same, or within the error"], [0.2, "more"], [0.5, "twice"], [1, "new"]]

@@ -3,10 +3,10 @@
 
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
-/** A number of things with its noun. */
+/** Returns a number with its noun, for example `2 calls`. */
 const counted = (number, one, several) => `${grouped.format(number)} ${number === 1 ? one : several}`;
 
-/** An element with attributes, listeners, text and children. */
+/** Returns an element with attributes, listeners, text and children. */
 function element(tag, options = {}, ...children) {
   const made = document.createElement(tag);
   for (const [key, value] of Object.entries(options)) {

@@ -7,7 +7,7 @@ let data; // the entry of the chosen measure
 let methods;
 let allocations; // undefined for times and for differences
 
-/** Shows one measure. Values that are computed later are kept in its entry, so they are replaced together. */
+/** Shows one measure. Values computed from the measure's data are kept in its entry, and are dropped with it. */
 function setData(chosen) {
   data = chosen;
   ({ methods, allocations } = data);
@@ -59,7 +59,7 @@ class Reader {
   }
 }
 
-/** The columns of `count` costs. Unknown times are NaN. */
+/** Returns the columns of `count` costs. Unknown times are NaN. */
 function columns(count) {
   return {
     flags: new Uint8Array(count),
@@ -72,7 +72,7 @@ function columns(count) {
   };
 }
 
-/** Reads one cost. A total that is not written equals own plus callees; it is -1 until the callees are
+/** Reads one cost. A total that is not written is own plus the totals of the callees; it is -1 until the callees are
  * read. */
 function readCost(reader, into, at) {
   const flags = reader.next();
@@ -99,7 +99,7 @@ function readTable({ count, numbers }, keys) {
   return table;
 }
 
-/** The nodes, rows or edges of a thread; decoded once, at the first call. */
+/** Returns the nodes, rows or edges of a thread; decoded once, at the first call. */
 function part(thread, name, keys) {
   const memo = `${name}Read`;
   thread[memo] ??= readTable(thread[name], keys);
@@ -163,10 +163,10 @@ let isUnfolded = false;
 
 const shownThreads = () => (isUnfolded ? data.threads : data.threads.filter((thread) => !thread.waited));
 const chosenThreads = () => (threadChosen < 0 ? shownThreads() : [data.threads[threadChosen]]);
-/** The 100 %: all chosen threads; with one thread chosen, that thread alone, as in `report --thread`. */
+/** Returns the 100 %: the time of all shown threads or, as in `report --thread`, of the chosen one. */
 const whole = () => (threadChosen < 0 ? data.whole - (isUnfolded ? 0 : data.waitedTime) : data.threads[threadChosen].whole);
 
-/** The methods called in the chosen threads. */
+/** Returns the methods called in the chosen threads. */
 function methodRows() {
   const choice = `${threadChosen} ${isUnfolded}`;
   if (data.table?.choice === choice) return data.table.rows;
@@ -194,7 +194,7 @@ function rowOf(method) {
   return data.table.byMethod.get(method);
 }
 
-/** Calls that were counted without their callers, durations, and waiting: parts of the row that no tree has. */
+/** Calls that were counted without their callers, durations, and waiting: parts of a row that no tree has. */
 function addCounted(rows) {
   const rowFor = (method) => {
     // The times of this method are not known.
@@ -217,7 +217,7 @@ function addCounted(rows) {
       row.now.partial = true;
     }
   }
-  // Durations of calls are of all threads together.
+  // Durations of calls are known for all threads together only.
   for (const [method, calls, percentiles] of (threadChosen < 0 && data.latencies) || []) {
     const row = rows.get(method);
     if (row) row.latency = { calls, percentiles, isPartial: (row.now.calls - calls) * 100 > row.now.calls };

@@ -17,7 +17,7 @@ const FIGURES = [
   { title: COUNTED, value: (cost) => cost.calls, text: (cost) => grouped.format(cost.calls), error: () => 0, isCount: true },
 ];
 
-/** A figure with its error and its percentage of the whole. */
+/** Returns a figure with its error and its percentage of the whole. */
 function figure({ value, text, error, isPart }, cost) {
   const off = errorText(error(cost));
   const cell = element("td", unsureClass(error(cost)), `${text(cost)}${off ? ` ± ${off}` : ""}`);
@@ -30,8 +30,8 @@ function change({ value, isCount }, now, before) {
   return element("td", { text: `${isCount ? countChange(b, a) : changeText(b, a)} ${changePercent(b, a)}` });
 }
 
-/** A row for each figure, a column for each cost: { title, now, before }. In pages of differences each
- * figure has a table of its own. */
+/** Returns the figures as tables, with a row for each figure and a column for each cost: { title, now, before }. In
+ * pages of differences each cost has a table of its own. */
 function figures(costs, ofType) {
   // A type calls nothing, so its own and its total are the same.
   const shown = FIGURES.filter(({ title }) => title !== "self" || !ofType);
@@ -43,7 +43,7 @@ function figures(costs, ofType) {
     table([title, "before", "after", "change"], (one) => [figure({ ...one, isPart: false }, before), figure({ ...one, isPart: false }, now), change(one, now, before)]));
 }
 
-/** The durations below which most calls of a method last. */
+/** Returns the table of a method's percentiles: durations that a part of the calls do not exceed. */
 function latencyFigures({ latency, now }) {
   if (!latency) return [];
   const { calls, percentiles, isPartial } = latency;

@@ -5,7 +5,7 @@ const MOST_LETTERS = 256e6;
 // The largest side of a picture that all browsers can make.
 const MOST_PIXELS = 16000;
 
-/** The graph as SVG, with all boxes, so that the picture needs no scrolling. */
+/** Returns the graph as SVG, with all boxes, so that the picture needs no scrolling. */
 function svgText() {
   // The HTML parser supplies the SVG namespace, so the page contains no address.
   const holder = element("template");
@@ -64,7 +64,7 @@ function pngCanvas() {
   return picture;
 }
 
-/** The zoomed part as lines `caller;callee weight`, in the order of the tree; without threads. */
+/** Returns the zoomed part as lines `caller;callee weight`, in the order of the tree; without threads. */
 function collapsedText() {
   const lines = [];
   let letters = 0;
@@ -136,7 +136,7 @@ async function copyPicture() {
 
 function withCollapsed(use) {
   const text = collapsedText();
-  if (text === null) return told("Too long for a browser: zoom first, or use loadhook report --format collapsed");
+  if (text === null) return told("The stacks are too long for a browser: zoom in first, or use loadhook report --format collapsed");
   use(text);
 }
 

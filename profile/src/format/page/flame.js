@@ -15,7 +15,7 @@ let height = 0;
 
 const LABEL_LEAST = 26;
 
-/** The longest form of a name that fits; the shortest form is cut at its front. */
+/** Returns the longest form of a name that fits; the shortest form is cut at its front. */
 function fitted(context, method, width) {
   const forms = [fullName(method), shortName(method), bareName(method)];
   for (const form of forms) {
@@ -29,7 +29,7 @@ function fitted(context, method, width) {
 const topOf = (level) => (upright ? height - (level + 1) * ROW : level * ROW);
 
 const hatches = new Map();
-/** The stripes of boxes whose times are mostly error. */
+/** Returns the stripes of boxes whose times are mostly error. */
 function hatch(context) {
   const key = isDark();
   if (!hatches.has(key)) {
@@ -48,7 +48,7 @@ function hatch(context) {
   return context.createPattern(hatches.get(key), "repeat");
 }
 
-/** The appearance of a box: { fill, ink, hatched, bold }. */
+/** Returns the appearance of a box: { fill, ink, hatched, bold }. */
 function look(node) {
   const method = graph.method[node];
   const [ink, faint, line] = isDark() ? ["#e9ecf1", "#868e9a", "#24272d"] : ["#16191d", "#767d88", "#eceef1"];
@@ -131,7 +131,7 @@ function outline(id, node) {
   frame.style.height = `${ROW - 1}px`;
 }
 
-/** The box under the mouse or finger. */
+/** Returns the box under the mouse or finger. */
 function boxUnder(event) {
   const area = $("ground").getBoundingClientRect();
   const [x, y] = [event.clientX - area.left, event.clientY - area.top];
@@ -157,14 +157,14 @@ function crumbs() {
   else $("path").textContent = graph.whole ? "" : nothingDrawn();
 }
 
-/** The reason why a graph is empty. */
+/** Returns the reason why a graph is empty. */
 function nothingDrawn() {
   if (ofBytes) return data.measure === "live" ? "No recorded object is alive." : "Nothing was allocated here.";
   if (ofLocks) return "No thread waited for a monitor or lock.";
-  return sampled ? "No running thread was sampled." : "None of these calls was timed.";
+  return sampled ? "No running thread was sampled." : "None of the shown calls was timed.";
 }
 
-/** The description of a node, in a few lines. */
+/** Returns the description of a node, in a few lines. */
 function describe(node) {
   const method = graph.method[node];
   if (isThread(method)) {

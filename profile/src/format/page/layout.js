@@ -12,7 +12,7 @@ function layout(tree, zoomed, width) {
   const all = zoomed === -1 ? tree.whole : tree.below[zoomed];
   if (!all) return levels;
   let rows = [{ node: zoomed, x: 0 }];
-  // The boxes are made level by level, so that those of a level are in order.
+  // The boxes are made level by level, so that the boxes of a level are in order.
   for (let level = path.length; rows.length; level++) {
     const made = [];
     for (const { node: parent, x: start } of rows) {
@@ -30,7 +30,7 @@ function layout(tree, zoomed, width) {
   return levels;
 }
 
-/** The box of a level that covers the position `x`. */
+/** Returns the box of a level that covers the position `x`. */
 function boxAt(levels, level, x) {
   const boxes = levels[level] ?? [];
   let [low, high] = [0, boxes.length - 1];

@@ -18,7 +18,7 @@ let state = JSON.parse($("state").textContent);
 let answered = performance.now(); // the time of the last answer
 let polling;
 
-/** The state while the agent watches; orders are then possible. */
+/** Returns whether the agent watches; orders are then possible. */
 const isWatched = () => state.state === "live" || state.state === "paused";
 
 function ageText() {
@@ -69,7 +69,7 @@ async function poll() {
   pollAfter(Math.max(POLL_MS, REST_FACTOR * cost));
 }
 
-/** The server's answer; null if there is none. */
+/** Returns the server's answer; null if there is none. */
 async function newest() {
   try {
     const answer = await fetch(`profile?after=${state.number}`, { cache: "no-store" });
@@ -93,12 +93,12 @@ async function send(address, order) {
     const { said, isRefused } = await answer.json();
     say(said, isRefused);
   } catch {
-    say("loadhook serve gives no answer; is it running?", true);
+    say("loadhook serve does not answer; start it again if it has ended", true);
   }
   poll();
 }
 
-// The lines of the control protocol, docs/user/control.md.
+// Sends an order in the form of the control protocol, see docs/user/control.md.
 const give = (order, fields = {}) => send("order", { version: 1, order, ...fields });
 
 $("live-pause").addEventListener("click", () => give(state.state === "paused" ? "resume" : "pause"));

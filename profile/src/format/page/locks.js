@@ -2,7 +2,7 @@
 
 const WAITS = { monitor: "monitor", lock: "lock", wait: "Object.wait", park: "park" };
 
-/** The threads that held, with the places where they were; at most three. */
+/** Returns the threads that held the lock, with the places where they were; at most three. */
 function holderLines(row) {
   const lines = row.holders.slice(0, 3).map(({ thread, at, count }) =>
     element("div", {}, element("bdi", { dir: "ltr" }, element("span", { class: "thread-name", text: thread }), ...(at.method < 0 ? [] : [" at ", siteName(at)]), row.holders.length > 1 ? ` (${grouped.format(count)} ×)` : "")));

@@ -9,7 +9,7 @@ let shownRows = STEP;
 const arrowOf = (isDown) => (isDown ? " ↓" : " ↑");
 const ownCell = (cost) => element("td", unsureClass(ownErrorPercent(cost)), ownText(cost));
 const unsureClass = (percent) => (percent > UNSURE ? { class: "unsure", title: `± ${errorText(percent)}: mostly error` } : {});
-/** The lower end of the interval. Sorting by it keeps times with a large error from coming first. */
+/** Returns the lower end of a self time's interval. Sorting by it keeps unsure times from coming first. */
 const atLeast = (cost) => (cost.own ?? 0) - 2 * (isGuess(cost) ? cost.ownError : 0);
 const nothing = noCost();
 
@@ -38,7 +38,7 @@ const SAMPLED = [
   { title: "waiting", value: ({ waiting }) => waiting ?? 0, cell: ({ waiting }) => (waiting ? time(waiting) : ""), when: (rows) => rows.some(({ waiting }) => waiting) },
   { title: COUNTED, minor: true, value: ({ now }) => now.calls, cell: ({ now }) => grouped.format(now.calls) },
 ];
-/** Processor time of a call; null where calls were not counted, or no sample met one. */
+/** Returns the processor time of a call; null where calls were not counted, or no sample met one. */
 const sampledMean = ({ now, counted }) => (counted && now.total ? now.total / counted : null);
 const COLUMNS = [
   ...(counts ? (difference ? [] : COUNTS) : difference ? CHANGES : TIMES),
@@ -51,7 +51,7 @@ const COLUMNS = [
 
 const columnOf = (title) => COLUMNS.find((column) => column.title === title);
 
-/** The column and the direction that `--sort` names. */
+/** Returns the column and the direction that `--sort` names. */
 function orderOfReport() {
   const wanted = { calls: sampled && !difference ? "calls" : COUNTED, name: "method", self: difference && !counts ? "change" : "self" }[data.sort] ?? data.sort;
   const first = difference && wanted === COUNTED ? CHANGE_OF_CALLS : columnOf(wanted);

@@ -1,12 +1,12 @@
 // ---- Names, and elements that show them ----
 
 const threadName = (at) => data.threads[at].name || "(no name)";
-// In a tree of several threads, each thread is a node. Its method number is -1 for the first
-// thread, -2 for the second.
+// In a tree of several threads, each thread is a node. The node's method number is -1 for the first thread, -2 for
+// the second.
 const isThread = (method) => method < 0;
 const threadOf = (method) => -1 - method;
 const fullName = (method) => (isThread(method) ? `thread ${threadName(threadOf(method))}` : methods.name[method]);
-/** The length of the package with its dot. Dots of native libraries separate no packages. */
+/** Returns the length of the package with its dot. Dots of native libraries separate no packages. */
 function packageEnd(method) {
   const name = methods.class[method];
   return NATIVE_LIBRARY.test(name) ? 0 : name.lastIndexOf(".") + 1;
@@ -15,16 +15,16 @@ function packageEnd(method) {
 /** Class and method without package. */
 const shortName = (method) => (isThread(method) ? threadName(threadOf(method)) : methods.name[method].slice(packageEnd(method)));
 
-/** The method's name without its class. */
+/** Returns the method's name without its class. */
 const bareName = (method) => {
   const named = !isThread(method) && methods.class[method].length < methods.name[method].length;
   return named ? methods.name[method].slice(methods.class[method].length + 1) : shortName(method);
 };
 
-/** All names in lower case, made for the first search. */
+/** Returns all names in lower case, made for the first search. */
 const lower = () => (data.lowered ??= methods.name.map((name) => name.toLowerCase()));
 
-/** A method's name, with its package in grey and the searched text marked. If there is no room, it is cut
+/** Returns a method's name, with its package in grey and the searched text marked. If there is no room, it is cut
  * at its front. */
 function nameOf(method) {
   const name = fullName(method);
@@ -45,7 +45,7 @@ function nameOf(method) {
   return label;
 }
 
-/** A cell with a percentage and a bar behind it. */
+/** Returns a cell with a percentage and a bar behind it. */
 function share(part) {
   const cell = element("td", { class: "share", text: percent(part) });
   cell.style.setProperty("--part", `${Math.min(100, 100 * ratio(part ?? 0))}%`);

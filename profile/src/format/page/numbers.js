@@ -3,8 +3,8 @@
 // The number formats, indexed by decimals.
 const fixed = [0, 1, 2].map((digits) =>
   new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
-// For allocations, bytes stand in the place of times, and objects in that of calls. Trees of samples count samples,
-// those of locks count waits.
+// For allocations, bytes stand in the place of times, and objects in the place of calls. Trees of samples count samples,
+// trees of locks count waits.
 const ofBytes = data.measure === "allocated" || data.measure === "live";
 const ofLocks = data.measure === "contention";
 const COUNTED = ofBytes ? "objects" : ofLocks ? "waits" : sampled ? "samples" : "calls";
@@ -12,7 +12,7 @@ const WEIGHED = counts ? COUNTED : ofBytes ? "bytes" : "time";
 const callsText = (calls) => counted(calls, COUNTED.slice(0, -1), COUNTED);
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
-/** A time, or bytes; a dash for null, which is an unknown value. */
+/** Returns a time, or bytes; a dash for null, which is an unknown value. */
 function amount(value) {
   if (value === null) return "–";
   return ofBytes ? bytes(value) : time(value);
@@ -25,13 +25,13 @@ function time(ns) {
   return `${fixed[digits].format(value)} ${name}`;
 }
 
-/** A date and time in UTC. */
+/** Returns a date and time in UTC. */
 function utc(millis) {
   const date = new Date(millis);
   return Number.isNaN(date.getTime()) ? "" : `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 
-/** A number of bytes, in units of powers of 1024. */
+/** Returns a number of bytes, in units of powers of 1024. */
 function bytes(size) {
   if (size < 1023.5) return `${grouped.format(size)} ${Math.round(size) === 1 ? "byte" : "bytes"}`;
   const [name, unit] = size < 1048576 ? ["KB", 1024] : size < 1073741824 ? ["MB", 1048576] : ["GB", 1073741824];
@@ -41,7 +41,7 @@ function bytes(size) {
 const ratio = (part) => (whole() ? part / whole() : 0);
 const percent = (part) => (part === null ? "–" : `${(100 * ratio(part)).toFixed(1)} %`);
 const weightText = (value) => (counts ? callsText(value) : amount(value));
-/** A number with its marks: at most, at least, estimated. */
+/** Returns a number with its marks: at most, at least, estimated. */
 const marked = (mark, estimated, ns) => (ns === null ? "" : mark + (estimated && !sampled ? "~" : "")) + amount(ns);
 
 // A method without own bytes shows an exact 0, not an estimate.
@@ -52,7 +52,7 @@ const totalText = (cost) => marked(cost.bound ? "≤" : least(cost), cost.estima
 const meanOf = (cost) => (cost.timed ? cost.timedTotal / cost.timed : null);
 const meanText = (cost) => marked(cost.bound ? "≤" : "", false, meanOf(cost));
 
-/** A standard error in percent of its value. */
+/** Returns a standard error in percent of its value. */
 const errorPercent = (error, value) => (error ? (100 * error) / Math.max(value ?? 0, 1) : 0);
 const ownErrorPercent = (cost) => (isGuess(cost) ? errorPercent(cost.ownError, cost.own) : 0);
 const errorText = (percent) => (percent <= 5 ? "" : percent > 999 ? ">999 %" : `${Math.round(percent)} %`);

@@ -1,11 +1,11 @@
 // ---- A newer profile in place of the shown one ----
 //
 // Threads, methods and nodes have other numbers in each profile. So the reader's place in the page is kept by names.
-// The address has numbers, too: it is only rewritten, because an earlier address would lead to other methods.
+// The address has numbers, too. So it is rewritten without a step for the back button, which would lead to other methods.
 
 hasSteps = false;
 
-/** The name of a thread or method. Threads of the same name are numbered. */
+/** Returns the name of a thread or method. Threads of the same name are numbered. */
 function keyOf(method) {
   if (!isThread(method)) return [methods.class[method], methods.name[method], methods.descriptor[method], methods.loader[method]].join("\n");
   const at = threadOf(method);
@@ -17,7 +17,7 @@ const keysTo = (node) => pathTo(graph, node).map((at) => keyOf(graph.method[at])
 const threadOfKey = (key) => [...data.threads.keys()].find((at) => keyOf(-1 - at) === key);
 const methodOfKey = (key) => [...methods.name.keys()].find((method) => keyOf(method) === key);
 
-/** The node to which the names lead; the last one on the way if they lead to none. */
+/** Returns the node to which the names lead; the last one on the way if they lead to none. */
 function nodeOfKeys(keys) {
   let node = -1;
   for (const key of keys) {
@@ -28,7 +28,7 @@ function nodeOfKeys(keys) {
   return node;
 }
 
-/** The node to which the names lead; -1 if they lead to none. */
+/** Returns the node to which the names lead; -1 if they lead to none. */
 function exactNode(keys) {
   const node = nodeOfKeys(keys);
   return pathTo(graph, node).length === keys.length ? node : -1;
@@ -38,7 +38,7 @@ const wordOf = (node) => JSON.stringify(keysTo(node));
 const scrolled = () => document.querySelectorAll("section, aside, #stage, #path, #notes-all, #remarks");
 const rowsBelow = (id) => [...$(id).children];
 
-/** The reader's place: all that a newer profile must not change. */
+/** Returns the reader's place: all that a newer profile must not change. */
 function place() {
   const isTree = view === "tree";
   const inRow = document.activeElement?.closest("tbody tr");

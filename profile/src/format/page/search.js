@@ -25,7 +25,7 @@ function foundText() {
   return `${grouped.format(found)} found${found && !counts ? `, ${percent(weightOfFound())} of the ${WEIGHED}` : ""}`;
 }
 
-/** The time in the methods found. If one calls another, the time counts once. */
+/** Returns the time in the methods found. If one calls another, the time counts once. */
 function weightOfFound() {
   const { parent, method, below } = tree;
   const inside = new Uint8Array(method.length);

@@ -9,7 +9,7 @@ function warnings() {
   for (const pattern of header.unmatched) made.push(`No ${pattern.includes("::") ? "method" : "class"} matched ${pattern}`);
   if (header.not_ended && !$("live")) made.push(header.notes[0]);
   if (data.leftOut) made.push(`${grouped.format(data.leftOut)} of the lightest tree nodes omitted from this page`);
-  if (difference && Math.min(...difference.runs) < 2) made.push("One run of a side: noise between runs cannot be distinguished from change");
+  if (difference && Math.min(...difference.runs) < 2) made.push("A side has only one run, so noise cannot be distinguished from change; compare several runs of each side");
   if (allocations) made.push(...allocationWarnings());
   return made;
 }
@@ -29,14 +29,14 @@ function remarks() {
   if (!ofBytes && !counts && some((cost) => cost.partial && cost.total !== null)) made.push("≥ lower bound: the time of some calls is unknown; means are of the other calls");
   const since = rows.flatMap((row) => (row.since === undefined ? [] : [row.since]));
   if (since.length) made.push(`‡ lost its timing probes while the program ran, the first method after ${time(Math.min(...since))}: later calls are only counted, and their time is in their callers' self time`);
-  if (rows.some(({ latency }) => latency)) made.push("p99: 99 % of the calls take at most this long; such figures are at most a sixteenth too long");
-  if (rows.some(({ latency }) => latency?.isPartial)) made.push("† percentiles of a part of the calls: the others had not ended, were not timed, or found too little heap");
+  if (rows.some(({ latency }) => latency)) made.push("p99: 99 % of the calls take at most this long; the figures are at most a sixteenth too long");
+  if (rows.some(({ latency }) => latency?.isPartial)) made.push("† percentiles of a part of the calls: the others had not ended, were not timed, or there was too little heap to record them");
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
   if (alone.length) made.push(`Methods not instrumented: ${alone.join(", ")}`);
   return made;
 }
 
-/** A line that unfolds: the legend, notes, or warnings. Only warnings are coloured. */
+/** Fills the line that unfolds: the legend, notes, or warnings. Only warnings are coloured. */
 function notesLine() {
   const { header } = data;
   const notes = header.not_ended ? header.notes.slice(1) : header.notes;
@@ -65,7 +65,7 @@ function notesLine() {
 
 function facts() {
   const { header } = data;
-  const measured = ofBytes ? (data.measure === "live" ? "allocations that are alive" : "allocations") : ofLocks ? "waits for monitors and locks that others had" : counts ? "calls counted, not timed" : sampled ? "times from samples" : `${header.clock} clock, ${header.timing} timing`;
+  const measured = ofBytes ? (data.measure === "live" ? "allocations that are alive" : "allocations") : ofLocks ? "waits for monitors and locks that other threads held" : counts ? "calls counted, not timed" : sampled ? "times from samples" : `${header.clock} clock, ${header.timing} timing`;
   // Objects and waits of a method count for its callers, too.
   const outermost = [...tree.calleesOf(-1)].flatMap((node) => (isThread(tree.method[node]) ? [...tree.calleesOf(node)] : [node]));
   const exact = data.methodCalls.reduce((sum, [, calls]) => sum + calls, 0);
@@ -97,7 +97,7 @@ function threadOptions() {
   ];
 }
 
-/** The head of the page, as far as it does not depend on the chosen thread. */
+/** Fills the head of the page, as far as it does not depend on the chosen thread. */
 function head() {
   const command = data.header.command || "Java program";
   document.title = `${command.slice(0, 80)} – Loadhook`;

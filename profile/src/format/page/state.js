@@ -8,7 +8,7 @@ let written = "";
 let hasSteps = true; // false if the address is only rewritten, without steps for the back button
 let isRestoring = false;
 
-/** A node's address: the methods on the path to it. They are the same each time the page is opened. */
+/** Returns a node's address: the methods on the path to it. Their numbers are the same each time the page is opened. */
 const pathWord = (node) => pathTo(graph, node).map((at) => graph.method[at].toString(36)).join(".");
 
 function nodeOfWord(word) {
@@ -100,7 +100,7 @@ function setThread(at) {
   threadLines();
 }
 
-/** The lines about several threads: how to read sums over threads, and the names of those that only waited. */
+/** Fills the lines about several threads: how to read sums over threads, and the names of those that only waited. */
 function threadLines() {
   const isSum = threadChosen < 0;
   const sums = data.sums[isUnfolded ? 1 : 0];

@@ -17,7 +17,7 @@ function ofThread(thread) {
   return { parent, method, now, before };
 }
 
-/** One tree whose outermost nodes are the threads. */
+/** Returns one tree whose outermost nodes are the threads. */
 function sideBySide(threads) {
   const trees = threads.map(ofThread);
   const count = trees.reduce((sum, tree) => sum + tree.parent.length + 1, 0);
@@ -43,7 +43,7 @@ function sideBySide(threads) {
   return made;
 }
 
-/** One tree of several threads; nodes with the same path become one. */
+/** Returns one tree of several threads; nodes with the same path become one. */
 function laidOver(threads) {
   const parent = [];
   const method = [];
@@ -52,7 +52,7 @@ function laidOver(threads) {
   const paths = new Map();
   for (const thread of threads) {
     const tree = ofThread(thread);
-    // A total that is not written equals that of the thread's own tree.
+    // A total that is not written is computed from the callees in the thread's own tree.
     const { now } = withCallees(tree);
     const places = new Int32Array(tree.parent.length);
     for (let at = 0; at < places.length; at++) {
@@ -125,7 +125,7 @@ function withCallees(tree) {
   return tree;
 }
 
-/** The tree of callers. With a method `of`, its callers, as wide as the time in `of` that they cause. With
+/** Returns the tree of callers. With a method `of`, its callers, as wide as the time in `of` that they cause. With
  * -1, the callers of all methods, as wide as the methods' self times. Nodes are made when they are first
  * shown. */
 function callersTree(tree, of) {
@@ -190,7 +190,7 @@ function callersTree(tree, of) {
   return made;
 }
 
-/** The nodes from the outermost one to this one. */
+/** Returns the nodes from the outermost one to this one. */
 function pathTo(tree, node) {
   const path = [];
   for (let at = node; at !== -1; at = tree.parent[at]) path.unshift(at);

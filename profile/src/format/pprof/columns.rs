@@ -26,7 +26,7 @@ impl Strings {
     }
 }
 
-/// One of the messages of Loadhook's own fields; the fields 1 to `N` are numbers or columns.
+/// A message in one of Loadhook's own fields; the message's fields 1 to `N` are numbers or columns.
 pub(super) struct Message<'a, const N: usize> {
     pub(super) numbers: [u64; N],
     /// The columns as packed numbers.
@@ -79,8 +79,8 @@ impl<'a, const N: usize> Message<'a, N> {
     }
 }
 
-/// Returns the parent of the node `at`, which is `distance` nodes before it; a root has the
-/// distance 0.
+/// Returns the parent of the node `at`: the node that comes `distance` nodes before it. A root has the distance
+/// 0.
 pub(super) fn parent(at: usize, distance: u64) -> Result<Option<u32>, ReadError> {
     let parent = match distance {
         0 => return Ok(None),
@@ -91,5 +91,5 @@ pub(super) fn parent(at: usize, distance: u64) -> Result<Option<u32>, ReadError>
 }
 
 pub(super) fn narrow(value: u64) -> Result<u32, ReadError> {
-    u32::try_from(value).map_err(|_| ReadError::Damaged("too large a number"))
+    u32::try_from(value).map_err(|_| ReadError::Damaged("a number that is too large"))
 }

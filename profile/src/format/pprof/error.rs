@@ -11,7 +11,7 @@ use super::protobuf::{Malformed, StreamError};
 #[non_exhaustive]
 pub enum ReadError {
     /// The file is empty.
-    #[error("the file is empty; a profile is written when the JVM ends")]
+    #[error("the file is empty; wait until the JVM has ended, or profile again")]
     Empty,
     /// The gzip data ends too early.
     #[error("the file is cut off (its gzip data is not complete); copy it again, or profile again")]
@@ -30,7 +30,7 @@ pub enum ReadError {
     Foreign(String),
     /// A profile of Loadhook without Loadhook's own fields.
     #[error(
-        "another tool has rewritten this profile and dropped what Loadhook needs; use the original file"
+        "another tool has rewritten this profile and dropped the fields that Loadhook needs; use the original file"
     )]
     Rewritten,
     /// A profile of Loadhook that contradicts itself.

@@ -54,7 +54,7 @@ impl<W: Write> File<W> {
         file
     }
 
-    /// Compresses the collected bytes if there are more than `limit`.
+    /// Compresses the collected bytes if there are more than `limit` bytes.
     pub(super) fn flush(&mut self, limit: usize) -> io::Result<()> {
         if self.writer.bytes.len() > limit {
             self.gzip.write_all(&self.writer.bytes)?;

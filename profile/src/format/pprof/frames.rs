@@ -35,7 +35,7 @@ pub(super) fn read_frames(
             parent: parent(at, distance)?,
             method: narrow(method)?,
             line: line.checked_sub(1).map(narrow).transpose()?,
-            bci: bci.map_err(|_| ReadError::Damaged("too large a number"))?,
+            bci: bci.map_err(|_| ReadError::Damaged("a number that is too large"))?,
         })
     };
     message.rows(3).enumerate().map(frame).collect()

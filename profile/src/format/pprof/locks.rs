@@ -10,7 +10,7 @@ use super::file::{File, PIECE};
 use super::frames::{read_frames, write_frames};
 use crate::model::{Holder, LockWait, Locks, Profile, ThreadTree, WaitKind};
 
-/// Names and units of the values, as mutex profiles of Go have them.
+/// Names and units of the values; mutex profiles of Go use the same.
 pub(super) const VALUES: [(&str, &str); 2] = [("contentions", "count"), ("delay", "nanoseconds")];
 
 impl<W: Write> File<W> {

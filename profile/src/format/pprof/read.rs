@@ -21,7 +21,7 @@ const MOST: u64 = 1 << 30;
 /// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// The approximate memory of a field besides its bytes.
+/// The approximate memory that a field takes besides its own bytes, in bytes.
 const FIELD: u64 = 48;
 
 /// Reads a profile written by [`write`](super::write()), gzipped or not.
@@ -326,7 +326,7 @@ fn latencies(bytes: &[u8], methods: usize) -> Result<Vec<LatencyRange>, ReadErro
 fn thread(strings: &Strings, bytes: &[u8], methods: usize) -> Result<ThreadTree, ReadError> {
     let message: Message<'_, 11> = Message::read(bytes)?;
     let [name, id, kind, ..] = message.numbers;
-    // Newer columns come last; rows end where the shortest column ends.
+    // Columns that older files lack are read apart: `rows` fails if columns have different lengths.
     let with_cpu: Message<'_, 14> = Message::read(bytes)?;
     let [.., cpu] = with_cpu.numbers;
     // Older files have no ticks.
@@ -361,7 +361,7 @@ fn thread(strings: &Strings, bytes: &[u8], methods: usize) -> Result<ThreadTree,
             Some([.., monitor, parked, sleeping, io, other]) => {
                 Waiting::of_parts([monitor, parked, sleeping, io, other])
             }
-            None if has_waiting => return Err(ReadError::Damaged("waiting is missing")),
+            None if has_waiting => return Err(ReadError::Damaged("waiting times are missing")),
             None => Waiting::default(),
         };
         if method >= methods as u64 {

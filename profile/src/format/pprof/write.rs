@@ -140,9 +140,8 @@ impl<W: Write> File<W> {
             .map(|comment| self.strings.index(&comment))
             .collect();
         self.writer.packed(fields::COMMENT, comments);
-        // Tools take the first mapping as the program, and search for symbols unless the mapping
-        // declares that it has them. They show the text after the last slash, so arguments, which
-        // may contain slashes, are left out.
+        // Tools take the first mapping as the program, and search for symbols unless the mapping declares that it has
+        // them. Tools show the text after the last slash, so arguments, which may contain slashes, are left out.
         let program = header.command.split_whitespace().next().unwrap_or("");
         let program = self.strings.index(program);
         self.writer.message(fields::MAPPING, |mapping| {
@@ -377,8 +376,8 @@ fn comments(profile: &Profile) -> impl Iterator<Item = String> {
         )
     });
     let first = format!("{}: {measured}", version.trim_end());
-    // Tools print all comments before anything else, so only some notes are comments. Loadhook's
-    // own field has all.
+    // Tools print all comments before anything else, so only some notes are comments. Loadhook's own field has all
+    // notes.
     let notes = header.all_notes().count();
     let more = (notes > FEW_NOTES).then(|| {
         let more = notes - FEW_NOTES;

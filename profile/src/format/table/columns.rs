@@ -125,8 +125,8 @@ pub(crate) fn partly_grey(
     Ok(())
 }
 
-/// Returns the columns that fit beside the types and the places in the code that allocate them, and
-/// after these columns the column of types, shortened to its width.
+/// Returns the columns that fit beside the types and the places in the code that allocate them. After these columns
+/// comes the column of types, shortened to its width.
 pub(crate) fn with_types(
     columns: Vec<Column>,
     types: &[String],

@@ -23,7 +23,7 @@ pub(super) fn write(
     let all = sum(code);
     let facts = [
         format!(
-            "{} compiled {} by the JIT compiler",
+            "{} compiled by the JIT compiler, {} in all",
             units::counted(code.methods.len() as u64, "method", "methods"),
             units::counted(all.compilations, "time", "times"),
         ),

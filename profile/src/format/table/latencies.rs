@@ -92,7 +92,7 @@ fn no_rows(view: &View<'_>, called: &[Row], options: &Options<'_>) -> &'static s
         found.is_ok() && options.focus.is_none_or(|focus| focus(method))
     };
     if options.thread.is_some() {
-        "Durations of calls are of all threads together; leave out --thread"
+        "Durations of calls are known only for all threads together; leave out --thread"
     } else if !called.iter().any(has_ranges) {
         nothing(view, options)
     } else if view.profile.header.timing == Timing::Exact {

@@ -98,8 +98,8 @@ fn order(rows: &[Row], sort: Sort) -> Option<String> {
         .then(|| "ordered by self time less two standard errors".to_owned())
 }
 
-/// Returns the remark about rows whose self times are mostly error. It names options that give
-/// exact times. `method` is one of these methods.
+/// Returns the remark about rows whose self times are mostly error. The remark names options that give exact times.
+/// `method` is the method of one of these rows.
 fn remedy(method: &Method) -> String {
     let package = match method.class.rsplit_once('.') {
         Some((package, _)) => format!("{package}.**"),

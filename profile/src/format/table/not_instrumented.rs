@@ -11,7 +11,8 @@ use crate::model::Header;
 use loadhook_text::printable;
 use loadhook_text::units;
 
-/// The reason given for trivial methods. It is the only one that the user can override: `--all` instruments them.
+/// The reason given for trivial methods. It is the only reason that the user can override: `--all` instruments
+/// them.
 const TRIVIAL: &str = "trivial";
 
 /// The maximum number of rows in the summary by class.

@@ -15,7 +15,7 @@ use loadhook_text::width::joined;
 /// Width of the innermost method, in columns.
 const INNERMOST: usize = 24;
 
-/// Writes where threads waited and for what, of a profile of samples: see `docs/user/times.md`.
+/// Writes the places where threads waited and the reasons, from a profile of samples: see `docs/user/times.md`.
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@ use super::*;
 pub(super) enum Step {
     /// Allocates an object of this many bytes.
     Allocate(u64),
-    /// Drops the reference to one of its objects.
+    /// Drops the reference to the object with this number, taken modulo the number of objects so far.
     Drop(usize),
     /// Runs the collector; the number is the seed of random orders.
     Collect(u64),
@@ -52,8 +52,8 @@ impl Heap for Oracle {
     }
 }
 
-/// Runs a program. Checks the model after each event, and after whole collections compares it with
-/// the objects that the program holds.
+/// Runs a program and checks the model of the heap after each event. At the end, compares the objects that are
+/// alive according to the events with the objects that the program holds.
 pub(super) fn run(mut collector: Collector, steps: &[Step]) -> Oracle {
     let mut oracle = Oracle::default();
     collector.begin(&mut oracle);
@@ -81,7 +81,7 @@ pub(super) fn run(mut collector: Collector, steps: &[Step]) -> Oracle {
             }
         }
     }
-    // One of the two collections was of the whole heap.
+    // One of the two collections at the end collected the whole heap.
     let numbers = (0..held.len()).filter(|number| held[*number]);
     assert_eq!(oracle.alive(), numbers.collect::<Vec<_>>());
     oracle

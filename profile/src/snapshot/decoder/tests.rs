@@ -95,7 +95,7 @@ fn a_stream_cut_into_pieces_decodes_alike() {
         assert_eq!(
             decoder.finish().expect("the stream is valid"),
             whole,
-            "the stream, fed in pieces of {size} bytes, must give the same snapshot"
+            "the stream, fed in pieces of {size} words, must give the same snapshot"
         );
     }
 }
@@ -136,7 +136,7 @@ fn bad_words_are_placed() {
         (55, -1),
         (57, -1), // counted method
         (58, -1), // its calls
-        (60, -1), // measured method
+        (60, -1), // method of durations
         (61, -1), // number of ranges
         (61, 753),
         (62, -1),         // calls of a range
@@ -166,8 +166,7 @@ proptest! {
         let _ = decode(&words);
     }
 
-    /// The words are mostly small numbers, because those are far more often valid as tags, kinds
-    /// and lengths.
+    /// The words are small numbers, because small numbers are far more often valid as tags, kinds and lengths.
     #[test]
     fn small_words_never_panic(words in proptest::collection::vec(-2i64..12, 0..200)) {
         let mut all = stream();

@@ -71,8 +71,8 @@ fn distance(limit: usize, behind: usize, growth: usize) -> usize {
     }
 }
 
-/// Appends `iinc 1, 1`, and fills the code up to `pc`. With `site`, the filler has an allocation.
-/// Only its probe makes the code longer at first.
+/// Appends `iinc 1, 1`, and fills the code up to `pc`. With `site`, the filler has an allocation. At first, only the
+/// probe of this allocation makes the code longer.
 fn stretch(code: &mut CodeBuilder<'_>, pc: usize, site: bool) {
     let length = pc - code.pc() - 3;
     code.iinc(1, 1);

@@ -1,6 +1,9 @@
 package loadhook;
 
-/** Counts calls while the thread's path is in slow code of the tracker. The tracker itself has caused such calls. */
+/**
+ * Runs probes, also while the thread's path is in slow code of the tracker. Calls at that time come from the tracker
+ * itself, and must not be counted.
+ */
 public final class Inside {
     private static final int METHOD = 5;
     private static final int CALLS = 20;

@@ -1,9 +1,9 @@
 package loadhook;
 
 /**
- * Threads under the CPU clock. Ticks count if the thread works without waiting, interrupted by others or not. They are
- * refused if it waits or yields after short turns. Prints for each case the time that the ticks of the whole tree stand
- * for, in milliseconds.
+ * Threads under the CPU clock. Ticks count if the thread works without waiting, interrupted by others or not. Ticks
+ * are refused if the thread waits or yields after short turns. Prints for each case the time that the ticks of the
+ * whole tree stand for, in milliseconds.
  */
 public final class RefusedTicks {
     private static final long MILLI = 1000000;
@@ -101,8 +101,8 @@ public final class RefusedTicks {
     }
 
     /**
-     * Works for milliseconds of CPU time, in turns that others end. Ticks come while the thread has no processor. Before
-     * each turn it waits this often.
+     * Works for milliseconds of CPU time, in turns that others end. Ticks come while the thread has no processor.
+     * Before each turn the thread waits {@code waits} times.
      */
     private static Path interrupted(int millis, long turn, int waits) {
         Path path = thread(0, 0, 0);

@@ -41,8 +41,8 @@ public final class SelfTimes {
     }
 
     /**
-     * Runs all workloads under the given clock, {@code wall} or {@code cpu}. Other words are those of one workload under
-     * the CPU clock; {@code interrupted} is that of {@code lengths} with interruptions.
+     * Runs all workloads under the given clock, {@code wall} or {@code cpu}. Any other word selects one workload
+     * under the CPU clock; {@code interrupted} selects {@code lengths} with interruptions.
      */
     public static void main(String[] args) {
         Clock.kind = args[0].equals("wall") ? Clock.WALL : Clock.CPU;

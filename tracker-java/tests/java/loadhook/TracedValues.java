@@ -28,7 +28,7 @@ public final class TracedValues {
         }
     }
 
-    /** The number of lines that begin with a text. */
+    /** Returns the number of lines that begin with a text. */
     private static int lines(String text, String beginning) {
         int count = 0;
         for (String line : text.split("\n")) {

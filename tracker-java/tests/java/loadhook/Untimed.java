@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * Sums up the calls of threads whose calls are timed and of threads whose calls are not. The mean time of a call is
- * that of the timed ones.
+ * Sums up the calls of threads whose calls are timed and of threads whose calls are not. Only timed calls count for
+ * the mean time.
  */
 public final class Untimed {
     private static final int TIMED = 100;

@@ -1,4 +1,4 @@
-/** A class of one archive; Beta is in another one. */
+/** A class of one archive; the class Beta is in another archive. */
 public class Alpha {
     public static void main(String[] args) {
         for (int n = 0; n < 10; n++) {

@@ -8,7 +8,7 @@ import java.util.List;
 
 /** One class in loaders of every kind. */
 public final class Loaders {
-    /** Loads the classes of its folder itself. {@link #delegates} names the classes it leaves to its parent. */
+    /** Loads the classes of its folder itself. {@link #delegates} selects the classes that it leaves to its parent. */
     static class FolderFirst extends ClassLoader {
         private final Path folder;
 

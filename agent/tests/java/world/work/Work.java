@@ -1,6 +1,6 @@
 import java.lang.reflect.InvocationTargetException;
 
-/** Makes known numbers of calls, and runs the action of a property halfway. */
+/** Makes known numbers of calls, and halfway runs the action that a property names. */
 public final class Work {
     static int leaf(int i) {
         return Integer.toString(i).length();

@@ -257,14 +257,14 @@ impl Page<'_> {
         place
     }
 
-    /// Returns an object that refers to another, and the name of the field.
+    /// Returns, as indexes, the object `from` and the name of the field by which this object refers to `to`.
     fn link(&mut self, from: u32, to: u32) -> Value {
         let link = self.details.reference_names.get(&(from, to));
         let link = shortened(link.map_or("", |link| link));
         json!([self.place(from), self.words.place(&link)])
     }
 
-    /// Returns the name, the type and the value of a field.
+    /// Returns a field: the indexes of its name and its type, and its value.
     fn field(&mut self, field: &Field) -> Value {
         let name = self.words.place(&shortened(&field.name));
         let of = match field.value_type {

@@ -8,7 +8,7 @@ use loadhook_text::{bytes, count};
 use super::super::columns;
 use super::super::text::{head, percent, rest, width};
 
-/// Writes the classes by the bytes of their objects.
+/// Writes the classes, ordered by the bytes of their objects.
 pub(in crate::heap) fn write(
     histogram: &Histogram,
     top: usize,

@@ -43,7 +43,7 @@ pub(in crate::heap) fn biggest(
     rest(view.reachable, top, ["object", "objects"], out)
 }
 
-/// Writes the classes by their retained sizes.
+/// Writes the classes, ordered by their retained sizes.
 pub(in crate::heap) fn classes(
     view: &RetainedClasses,
     top: usize,

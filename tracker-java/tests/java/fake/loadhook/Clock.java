@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * Replaces the tracker's clock in tests. Time passes when a test advances it. It also passes during a reading: half of
- * it before the time is taken, half of it after.
+ * Replaces the tracker's clock in tests. Time passes when a test advances it. Time also passes during a reading: half
+ * of the reading's time before the result is taken, half of it after.
  */
 final class Clock {
     static final int WALL = 0;
@@ -13,7 +13,7 @@ final class Clock {
     static long cost;
     /** Elapsed time during which the thread had no processor. */
     static long waited;
-    /** The number of times that the thread waited, and that others took its processor or it yielded it. */
+    /** How often the thread waited; and how often it yielded its processor, or others took it. */
     static long waits;
     static long interruptions;
 

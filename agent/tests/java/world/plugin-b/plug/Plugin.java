@@ -1,6 +1,6 @@
 package plug;
 
-/** Another class of the same name. */
+/** A class with the same name as the class in {@code plugin-a}. */
 public class Plugin implements Runnable {
     int done;
 

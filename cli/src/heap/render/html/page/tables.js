@@ -5,7 +5,7 @@ const STEP = 200;
 /** Makes a table that sorts by its columns, and shows only rows that contain the search text. */
 function table(name, count, columns, textOf) {
   $(`${name}-rows`).parentElement.style.setProperty("--columns", columns.length - 1);
-  let order = null; // { column, down }; null is the order written
+  let order = null; // { column, down }; null is the order of the data
   let shown = STEP;
   const made = {
     refresh() {

@@ -4,7 +4,7 @@ const LIST = 100;
 
 /**
  * Makes a tree whose rows open on click. `below(node)` returns a node's children; node -1 is the parent
- * of the top nodes. `cells(node)` returns the cells of its row, the last with its name.
+ * of the top nodes. `cells(node)` returns the cells of a node's row; the last one has the node's name.
  */
 function tree(body, width, below, cells) {
   function row(node, level) {
