@@ -39,7 +39,7 @@ fn program(feature: u32, args: &[&str], options: &str) -> Program {
         .args(args)
 }
 
-/// Returns the program, sampled every five milliseconds.
+/// Returns the program, sampled every 5 ms of processor time.
 fn often(feature: u32, args: &[&str], engine: &str) -> Program {
     program(feature, args, &format!("{engine},interval=5ms"))
 }

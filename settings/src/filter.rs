@@ -81,7 +81,7 @@ impl Filter {
     }
 
     /// Returns a filter without the methods that this pattern names. An equal pattern to include is
-    /// removed. If no pattern to include is left then, nothing is selected. In all other cases an
+    /// removed. If that was the last pattern to include, nothing is selected. In all other cases an
     /// exclusion is added, because another pattern to include may name the same methods.
     pub fn with_excluded(&self, pattern: Pattern) -> Filter {
         let mut filter = self.clone();

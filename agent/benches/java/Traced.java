@@ -1,6 +1,6 @@
 /**
- * Prints how long calls of a short method take: the mean in a loop, and the median of calls between which there are
- * pauses, so that {@code loadhook trace} can take every call. Twenty frames are below each call.
+ * Prints how long calls of a short method take: the mean in a loop, and the median of calls with a pause before every
+ * hundredth, so that {@code loadhook trace} can take every call. Twenty frames are below each call.
  */
 public final class Traced {
     private static final int LOOP = 10_000_000;

@@ -42,9 +42,10 @@ impl Estimate {
     /// Returns the estimate on JDK 11 from one sampled object of `size` bytes, after a sampled object of `previous`
     /// bytes.
     ///
-    /// After a sample, JDK 11 draws the distance in bytes to the next sample. If the distance is not smaller than the
-    /// object that was just sampled, JDK 11 subtracts the size of this object, and the next sample comes too soon. A
-    /// factor corrects the estimate. The estimate is exact if all objects since the previous sample have the same size.
+    /// After a sample, JDK 11 draws the distance in bytes to the next sample, and subtracts the size of the object that
+    /// was just sampled. A distance that is smaller than this size should be drawn again, but JDK 11 uses it without
+    /// subtracting. So the next sample comes too soon on average. A factor corrects the estimate. The estimate is exact
+    /// if all objects since the previous sample have the same size.
     pub(super) fn following(previous: u64, size: u64, interval: i32) -> Self {
         let interval_bytes = f64::from(interval);
         let beyond = (-(previous as f64) / interval_bytes).exp();

@@ -35,7 +35,8 @@ impl Growth {
         }
     }
 
-    /// Returns a note for each site whose live bytes have grown since the first snapshot by more than twice the error.
+    /// Returns notes on sites whose live bytes have grown since the first snapshot by more than twice the error, those
+    /// with the largest growth first.
     pub(super) fn notes(&self, snapshot: &SampleSnapshot) -> Vec<String> {
         let was_alive = |record: &LiveRecord| record.born < self.at;
         let mut now: HashMap<Leaf, [Estimate; 2]> = HashMap::new();

@@ -92,8 +92,8 @@ impl Samples {
             }
             notify(allocation, true)?;
             if self.follows {
-                // The event must be enabled before this collection: the JVM does not report the objects in the buffers
-                // that threads have until then, and the collection replaces these buffers.
+                // The event must be enabled before this collection: the JVM does not report objects in the buffers that
+                // threads have when the event is enabled, and the collection replaces these buffers.
                 //
                 // A concurrent collector such as ZGC stops the program several times in one collection, or reports no
                 // stop. Its threads end before `VMDeath`. A thread that requests a collection then, or has requested

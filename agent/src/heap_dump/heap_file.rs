@@ -109,7 +109,8 @@ impl<'g> HeapFile<'g> {
         })
     }
 
-    /// Returns the user's message that the dump was not added to HPROF's file. Closes the dump's own file.
+    /// Returns the reason, for the user, why the dump was not added to HPROF's file. Closes the dump's own file, which
+    /// has no name and so is gone then.
     pub(crate) fn not_added(self, error: io::Error) -> NoHeap {
         let length = self.file.metadata().map_or(0, |found| found.len());
         // The text of small objects takes 2.3 times as much as the dump.

@@ -66,8 +66,8 @@ const JDK_PACKAGES: [&[u8]; 8] = [
 ];
 
 impl Origin {
-    /// Returns an origin that is judged by the internal name of a class only. The loader of such an origin is always the
-    /// boot loader.
+    /// Returns an origin that is judged by the internal name of a class only. The loader of such an origin is always
+    /// the boot loader.
     pub(crate) fn by_name(name: &[u8]) -> Self {
         Origin {
             loader: BOOT,

@@ -53,8 +53,8 @@ impl CollectionLog {
         }
         self.read.store(0, Ordering::Relaxed);
         self.written.store(0, Ordering::Relaxed);
-        // At most two events come for an object: the collector moves the object, and moves it again when it compacts
-        // the generation to which it has moved the object.
+        // At most two events come for an object: the object is freed, or it is moved, and moved again if the collector
+        // compacts the generation to which it has moved the object.
         self.make_room(objects.saturating_mul(2).saturating_add(FIRST));
         self.is_collecting.store(true, Ordering::Release);
         self.push(Event::CollectionStart);

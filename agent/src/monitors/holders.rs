@@ -53,8 +53,8 @@ impl Holders {
         let holder = owner().filter(|owner| !owner.is_null()).and_then(|owner| {
             let thread = names.holder(jni, owner)?;
             // If a virtual thread is just being mounted or unmounted, a request for its stack waits until this is done.
-            // To be mounted, the virtual thread may need a monitor which the calling thread holds, for example inside
-            // the owner's `interrupt()`. Then both threads would wait for ever.
+            // To be mounted or unmounted, the virtual thread may need a monitor which the calling thread holds, for
+            // example inside the owner's `interrupt()`. Then both threads would wait for ever.
             let frames = if names.is_virtual(jni, owner) {
                 Vec::new()
             } else {

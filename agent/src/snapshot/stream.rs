@@ -1,5 +1,5 @@
-//! Answers commands that come from the address of `net=`. An answer has the tables so far, a dump of the heap, or both,
-//! in HPROF's binary format.
+//! Makes and sends answers to the address of `net=`: to commands from there, to a signal, and at the end of the JVM. An
+//! answer has tables so far, a dump of the heap, or both, in HPROF's binary format.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -29,7 +29,7 @@ pub(crate) enum StreamError {
     Io(#[from] io::Error),
 }
 
-/// The parts of an answer to a command of `net=`.
+/// The parts of an answer.
 #[derive(Clone, Copy)]
 pub(crate) struct Answer {
     tables: Option<Part>,

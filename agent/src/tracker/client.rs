@@ -160,7 +160,7 @@ impl TrackerClient {
     }
 
     /// Drops all recorded calls, or, if `are_parts` is true, all recorded parts of calls. Returns how many calls or
-    /// parts were lost since this method was last called, including those that it drops now.
+    /// parts were lost since this method or `take_traced` last reported lost ones, including those that it drops now.
     pub(crate) fn drop_traced(&self, jni: Jni<'_>, are_parts: bool) -> u64 {
         let lost = jni.call_long(self.drop_traced, &[Argument::Int(are_parts.into())]);
         // If this fails, the calls stay recorded, and are not lost yet.

@@ -3,7 +3,7 @@ import java.lang.instrument.Instrumentation;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Makes known numbers of objects where stacks are hard to follow: classes are unloaded, and the heap is full. */
+/** Makes known numbers of objects where stacks are hard to follow, while classes are unloaded and the heap is full. */
 public final class HprofSites {
     static class Item {
         long value;

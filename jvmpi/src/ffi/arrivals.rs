@@ -46,8 +46,8 @@ pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
     layer::send(wanted, event::JVM_INIT_DONE, layer::id(jni), NO_DATA);
 }
 
-/// Sends the definitions of the threads, classes, objects or compiled methods that exist already, when a profiler
-/// enables their event after the JVM's initialisation.
+/// Sends the definitions of the threads, classes, objects, compiled methods or the arena that exist already, when a
+/// profiler enables their event after the JVM's initialisation.
 pub(super) fn enabled_later(jni: Jni<'_>, event_type: Int) {
     match event_type {
         event::THREAD_START => existing_threads(jni),

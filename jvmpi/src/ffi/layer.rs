@@ -119,7 +119,7 @@ pub(super) fn is_running() -> bool {
     RUNNING.load(Ordering::SeqCst)
 }
 
-/// Notes that the JVM is ending, so that probes in loaded classes are not changed any more.
+/// Notes that the JVM is ending, so that `DisableEvent` does not change probes in loaded classes any more.
 pub(super) fn set_ending() {
     ENDING.store(true, Ordering::SeqCst);
 }

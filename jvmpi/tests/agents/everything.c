@@ -82,7 +82,7 @@ static void on_instruction(JVMPI_Event *event) {
                event->u.instruction.offset, leaf_instructions);
         leaf_instructions++;
     } else if (method && strcmp(method->name, "Judged.branches") == 0) {
-        /* Only the instruction says which member of the union counts. The program's switch has these bounds. */
+        /* Only the instruction says which member of the union counts. The program's switches have these numbers. */
         if (event->u.instruction.u.tableswitch_info.low == 5 && event->u.instruction.u.tableswitch_info.hi == 8) {
             table_keys += event->u.instruction.u.tableswitch_info.key;
         } else if (event->u.instruction.u.lookupswitch_info.pairs_total == 3) {
