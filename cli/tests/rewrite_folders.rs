@@ -163,7 +163,7 @@ fn an_existing_output_folder_is_kept() -> Result<()> {
     done(&mut loadhook(folder.path(), &args)).expect(
         1,
         "",
-        &["shop: is a folder in the input, and a file in the existing output"],
+        &["shop: a folder in the input, and a file in the existing output"],
     );
     ensure!(
         fs::read(at("there/run.sh"))? == b"old",

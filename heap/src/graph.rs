@@ -157,7 +157,7 @@ impl Graph {
         Ok((graph, other))
     }
 
-    /// Checks that no read from the temporary file has failed since the last check.
+    /// Checks that no access to the temporary file has failed since the last check.
     ///
     /// # Errors
     ///

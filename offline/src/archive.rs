@@ -410,8 +410,7 @@ struct Job<'a, R, W> {
     output: Output<W>,
     depth: u32,
     changed: bool,
-    /// The error of reading the manifest whose digests should be removed. It is returned if a class of the archive
-    /// changed.
+    /// The error of reading the manifest whose digests should be removed. It matters only if the archive changes.
     unreadable_manifest: Option<Error>,
 }
 

@@ -186,7 +186,7 @@ impl NewFolder {
             let is_other = |existing: &fs::Metadata| existing.is_dir() != metadata.is_dir();
             if existing.as_ref().is_some_and(is_other) {
                 let fault = io::Error::other(
-                    "is a folder in the input, and a file in the existing output, or the reverse; \
+                    "a folder in the input, and a file in the existing output, or the reverse; \
                      remove it from the output",
                 );
                 return Err(at(&below, &fault).into());

@@ -11,7 +11,6 @@
 //! (JVMPI's `GC_START` and `GC_FINISH`), a move may go to an id in use. Until the object that was there first is
 //! moved or freed, the id names that object. This must happen by the end of the collection: a move to its address
 //! does not free it.
-//! free it.
 //!
 //! # Example
 //!

@@ -340,8 +340,7 @@ impl HiddenClasses {
     }
 }
 
-/// Returns the names of the loaded hidden classes that would have been instrumented; `None` if there is no memory for
-/// the list of classes.
+/// Returns the names of loaded hidden classes that would have been instrumented; `None` without memory for the list.
 fn loaded_names(instrumentation: &Instrumentation, jni: Jni<'_>) -> Option<BTreeSet<String>> {
     let jvmti = instrumentation.jvmti;
     jni.framed(|jni| {

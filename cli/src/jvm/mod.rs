@@ -348,7 +348,7 @@ impl Jvm {
         // Every user can create a file with this name.
         if !there.file_type().is_socket() || ![self.process.user, 0].contains(&there.uid()) {
             bail!(
-                "{}: not the attach socket of this JVM; ask its owner or root to remove it",
+                "{}: not the attach socket of this JVM; ask the owner of this file or root to remove it",
                 name()
             );
         }

@@ -33,7 +33,7 @@ impl OldCall {
     fn parse(line: &str) -> Option<OldCall> {
         let (count, rest) = line.split_once(' ')?;
         let (methods, ms) = rest.rsplit_once(' ')?;
-        // Only this caller contains a space.
+        // Of all callers, only `<unknown caller>` contains a space.
         let of_unknown = methods.strip_suffix(UNKNOWN_CALLER);
         let (callee, caller) = match of_unknown.and_then(|callee| callee.strip_suffix(' ')) {
             Some(callee) => (callee, UNKNOWN_CALLER),

@@ -49,10 +49,10 @@ pub enum MergeError {
     Allocations,
 }
 
-/// Adds profiles up: methods with the same [`key`](crate::Method::key) become one, threads of the
-/// same kind and name become one tree, and memory is summed. A method's number of loaders is the largest in any
-/// profile. Live objects are left out, with a note, unless all profiles with allocations have live objects. A
-/// note of several processes appears once, with its number of objects, samples or waits added up. A note with a
+/// Adds profiles up: methods with the same [`key`](crate::Method::key) become one, threads of the same kind and
+/// name become one tree, and memory is summed. A method's number of loaders is the largest in any profile. Live
+/// objects are left out, with a note, unless all profiles with allocations have live objects. A note of several
+/// processes appears once, with its number of allocations, objects, samples or waits added up. A note with a
 /// number of bytes names its process.
 ///
 /// Profiles of one [`process`](Header::process) are the parts of one run, which lasted from the

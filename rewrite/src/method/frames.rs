@@ -125,7 +125,8 @@ impl MethodPlanner {
     }
 
     /// Inserts a frame after each widened `if` that is not followed by a frame: the `goto_w` ends a block, so the
-    /// verifier needs a frame after the `goto_w`. Its types are those of the straight-line code before the jump.
+    /// verifier needs a frame after the `goto_w`. The types in this frame are those of the straight-line code before
+    /// the jump.
     fn frames_after_jumps<'a>(
         &mut self,
         method: &MethodBody<'_, 'a>,

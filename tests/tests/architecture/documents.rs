@@ -1,5 +1,5 @@
-//! Checks the documents: their lines are at most 120 characters wide, and each link to a file or a heading of the
-//! project leads to one.
+//! Checks the documents: lines of text (not of tables or code) are at most 120 characters wide, and each link to a file
+//! or a heading of the project leads to one.
 
 use std::collections::BTreeSet;
 use std::fs;

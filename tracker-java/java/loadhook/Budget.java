@@ -92,8 +92,8 @@ final class Budget {
     /**
      * Reserves heap for the end of a program. Even the thread that ends the JVM needs some heap, and by then the heap
      * may be full. The reserve has the size of a G1 region, at least {@code least} bytes and at most 32 MB. Nothing
-     * is reserved if the reserve would take more than a fiftieth of the heap. If the program may need the heap that
-     * is left, nothing is reserved yet, and the result is false: a later attempt may find more free heap.
+     * is reserved if the reserve would take more than a fiftieth of the heap. If little heap is free, nothing is
+     * reserved yet, because the program may need it, and the result is false: a later attempt may find more free heap.
      *
      * @param beside bytes of an array's header, if the array and its header together must fit into the size of
      * the reserve

@@ -448,10 +448,7 @@ public class Tracker {
         }
     }
 
-    /**
-     * Drops the recorded calls, or the parts of calls if {@code areParts} is not 0, because there is no memory for
-     * their text. Returns how many were lost since the previous call of this method.
-     */
+    /** Drops the calls or, with 1, their parts, for lack of memory. Returns how many were lost and not reported yet. */
     static synchronized long dropTraced(int areParts) {
         return Trace.drop(areParts != 0);
     }

@@ -345,8 +345,8 @@ impl Settling {
     }
 }
 
-/// Returns the variance of `all` for each node that calls from nodes below it went back to, through other
-/// methods. The times of the callers have the same errors, but the node's own rest does not.
+/// Returns the variance of `all` for each node in a recursion, but 0 for a node whose recursive calls all came from
+/// the node itself. The times of the callers have the same errors, but the node's own rest does not.
 fn recursive(nodes: &[Node], back: &[f64], figures: &[Figure]) -> Vec<f64> {
     let own = |((node, back), figure): ((&Node, &f64), &Figure)| {
         let again = node.all_ns as f64 - node.outermost_ns as f64;

@@ -194,7 +194,7 @@ function rowOf(method) {
   return data.table.byMethod.get(method);
 }
 
-/** Calls that were counted without their callers, durations, and waiting: parts of a row that no tree has. */
+/** Adds to the rows what no tree has: calls that were counted without their callers, durations, and waiting. */
 function addCounted(rows) {
   const rowFor = (method) => {
     // The times of this method are not known.

@@ -1,7 +1,8 @@
 // ---- A newer profile in place of the shown one ----
 //
 // Threads, methods and nodes have other numbers in each profile. So the reader's place in the page is kept by names.
-// The address has numbers, too. So it is rewritten without a step for the back button, which would lead to other methods.
+// The address has numbers, too. So it is rewritten without a step for the back button, because such a step would lead
+// to other methods.
 
 hasSteps = false;
 
