@@ -1,5 +1,9 @@
 //! Tests of an agent that is attached to a running program, and leaves it again.
 
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::process::Command;
+
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
 use loadhook_settings::attach::{AnswerLine, DETACH, Refusal};
@@ -12,6 +16,7 @@ use support::read;
 on_jdks!(counts_are_exact comes_again_and_again: on_11 11, on_25 25);
 on_jdks!(leaves_while_classes_load probes_have_a_small_budget counting_has_a_budget leaves_if_it_takes_too_much: on_17 17);
 on_jdks!(samples_have_methods_under_way: on_17 17, on_25 25);
+on_jdks!(an_environment_stays: on_11 11, on_17 17, on_21 21, on_25 25);
 on_jdks!(leaves_when_its_command_is_gone two_attachers the_program_ends the_program_begins options_are_checked: on_21 21);
 
 fn detach(program: &Running, answer: &Answer) -> Result<Profile> {
@@ -120,6 +125,42 @@ fn comes_again_and_again(feature: u32) -> Result<()> {
         ensure!(program.order("probes")? == "none", "{round}");
     }
     program.end()
+}
+
+/// HotSpot writes to the memory of threads that ended while the JVM had no environment of JVM TI. So one environment
+/// stays when the agent has left.
+fn an_environment_stays(feature: u32) -> Result<()> {
+    const FIRST_ENVIRONMENT: &str = "_ZN12JvmtiEnvBase17_head_environmentE";
+    let mut program = Running::start(feature, "Attached", &[])?;
+    program.answer()?;
+    let word = |program: &Running| static_word(program.child.id(), FIRST_ENVIRONMENT);
+    ensure!(word(&program)? == 0, "the program has environments already");
+    let folder = TempDir::new()?;
+    let answer = attach(&program, "include=Attached$Work", &folder)?;
+    detach(&program, &answer)?;
+    // The JVM removes disposed environments when it stops all threads.
+    for _ in 0..3 {
+        program.order("collect")?;
+    }
+    ensure!(word(&program)? != 0, "the JVM has no environment left");
+    program.end()
+}
+
+/// Returns the value of a static variable of HotSpot, by the variable's name in the symbol table of `libjvm.so`.
+fn static_word(process: u32, symbol: &str) -> Result<u64> {
+    let maps = fs::read_to_string(format!("/proc/{process}/maps"))?;
+    let first = maps.lines().find(|line| line.ends_with("/libjvm.so"));
+    let first = first.context("libjvm.so is not mapped")?;
+    let library = &first[first.find('/').context("no path")?..];
+    let base = u64::from_str_radix(first.split('-').next().context("no address")?, 16)?;
+    let symbols = Command::new("nm").arg(library).output().context("nm")?;
+    let symbols = String::from_utf8(symbols.stdout)?;
+    let line = symbols.lines().find(|line| line.ends_with(symbol));
+    let offset = line.and_then(|line| line.split(' ').next());
+    let offset = u64::from_str_radix(offset.with_context(|| format!("no {symbol}"))?, 16)?;
+    let mut word = [0; 8];
+    fs::File::open(format!("/proc/{process}/mem"))?.read_exact_at(&mut word, base + offset)?;
+    Ok(u64::from_ne_bytes(word))
 }
 
 /// `main` is under way when its class is changed, so it keeps its old code. Samples show it nevertheless.

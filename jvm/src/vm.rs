@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Once, OnceLock};
 
 use crate::jvmti::Jvmti;
 use crate::sys::{self, Capabilities, Int, JNI_OK, JVMTI_VERSION_11, capability, invoke};
@@ -19,12 +19,20 @@ pub unsafe fn set_vm(vm: *mut sys::Table) {
     VM.store(vm, Ordering::Release);
 }
 
+/// An environment without events that is never disposed.
+///
+/// HotSpot has a state of each thread for JVM TI. It does not free the state of a thread that ends while there is no
+/// environment (`JavaThread::exit` asks `JvmtiEnv::environments_might_exist`). When events are enabled the next time,
+/// HotSpot writes through such a state to the memory of the ended thread, which may belong to anything else by then. So
+/// the last agent that leaves must not leave a JVM without an environment.
+static KEPT: OnceLock<Jvmti> = OnceLock::new();
+
 /// Returns the environment through which the processor time of threads is read. The environment is never disposed,
 /// because the tracker's native methods use it even after the agent has left.
 pub fn clock_environment() -> Option<Jvmti> {
-    static CLOCK: OnceLock<Option<Jvmti>> = OnceLock::new();
-    *CLOCK.get_or_init(|| {
-        let jvmti = new_environment()?;
+    static CLOCKS: Once = Once::new();
+    let jvmti = *KEPT.get()?;
+    CLOCKS.call_once(|| {
         for clock in [
             capability::CAN_GET_CURRENT_THREAD_CPU_TIME,
             capability::CAN_GET_THREAD_CPU_TIME,
@@ -32,8 +40,8 @@ pub fn clock_environment() -> Option<Jvmti> {
             // Without this capability the processor time is unknown.
             let _ = jvmti.add_capabilities(Capabilities::of(&[clock]));
         }
-        Some(jvmti)
-    })
+    });
+    Some(jvmti)
 }
 
 /// Makes a JVM TI environment beside the agent's first one, with events and capabilities of its own.
@@ -43,13 +51,18 @@ pub fn new_environment() -> Option<Jvmti> {
     (!vm.is_null()).then(|| unsafe { environment(vm) })?
 }
 
-/// Makes a JVM TI environment.
+/// Makes a JVM TI environment. The first call also makes the one that is never disposed.
 ///
 /// # Safety
 /// `vm` must be the `JavaVM` of the running JVM.
 pub unsafe fn environment(vm: *mut sys::Table) -> Option<Jvmti> {
     // SAFETY: the caller's promise.
-    unsafe { interface(vm, JVMTI_VERSION_11).map(|env| Jvmti::new(env)) }
+    let make = || unsafe { interface(vm, JVMTI_VERSION_11).map(|env| Jvmti::new(env)) };
+    if KEPT.get().is_none() {
+        // If two threads are here at once, the JVM has one environment more than it needs.
+        let _ = KEPT.set(make()?);
+    }
+    make()
 }
 
 /// Returns the interface of the JVM that has this version number (JNI or JVM TI); `None` if the JVM does not offer it.
