@@ -19,39 +19,31 @@ pub(super) struct Epoch(u64);
 /// The desks for all handlers, and the present epoch.
 pub(super) struct Desks {
     epoch: AtomicU64,
-    desks: Box<[Place]>,
-}
-
-/// A place for one handler: its epoch, and room for the frames that it finds.
-struct Place {
-    /// The epoch in which the desk was claimed; 0 if it is empty.
-    claimed: AtomicU64,
+    /// For each desk the epoch in which it was claimed; 0 if the desk is empty.
+    claimed: [AtomicU64; DESKS],
+    /// Room for the frames that handlers find, [`MAX_FRAMES`] for each desk. It is one array, which is so large that the
+    /// kernel provides its pages at the first write. Arrays of one desk would be cleared at the JVM's start.
     frames: Box<[AtomicU64]>,
 }
 
 impl Desks {
     pub(super) fn new() -> Self {
-        let desks = (0..DESKS).map(|_| Place {
-            claimed: AtomicU64::new(0),
-            frames: zeroed(MAX_FRAMES),
-        });
         Desks {
             epoch: AtomicU64::new(1),
-            desks: desks.collect(),
+            claimed: [const { AtomicU64::new(0) }; DESKS],
+            frames: zeroed(DESKS * MAX_FRAMES),
         }
     }
 
     /// Claims a desk; `None` if all are taken. The signal handler calls this.
     pub(super) fn claim(&self) -> Option<Desk<'_>> {
         let now = self.epoch.load(Ordering::SeqCst);
-        for place in &self.desks {
-            let claim = place
-                .claimed
-                .compare_exchange(0, now, Ordering::SeqCst, Ordering::Relaxed);
+        for (claimed, frames) in self.claimed.iter().zip(self.frames.chunks(MAX_FRAMES)) {
+            let claim = claimed.compare_exchange(0, now, Ordering::SeqCst, Ordering::Relaxed);
             if claim.is_ok() {
                 // The fence makes sure that the handler reads tables only after the claim.
                 fence(Ordering::SeqCst);
-                return Some(Desk { place });
+                return Some(Desk { claimed, frames });
             }
         }
         None
@@ -66,8 +58,8 @@ impl Desks {
     /// Returns whether all handlers that began in `epoch` or before have ended.
     pub(super) fn is_over(&self, epoch: Epoch) -> bool {
         fence(Ordering::SeqCst);
-        self.desks.iter().all(|place| {
-            let claimed = place.claimed.load(Ordering::SeqCst);
+        self.claimed.iter().all(|claimed| {
+            let claimed = claimed.load(Ordering::SeqCst);
             claimed == 0 || claimed > epoch.0
         })
     }
@@ -75,19 +67,20 @@ impl Desks {
 
 /// A claimed desk.
 pub(super) struct Desk<'d> {
-    place: &'d Place,
+    claimed: &'d AtomicU64,
+    frames: &'d [AtomicU64],
 }
 
 impl Desk<'_> {
     /// Returns the memory into which the handler writes frames.
     pub(super) fn frames(&self) -> &[AtomicU64] {
-        &self.place.frames
+        self.frames
     }
 }
 
 impl Drop for Desk<'_> {
     fn drop(&mut self) {
-        self.place.claimed.store(0, Ordering::Release);
+        self.claimed.store(0, Ordering::Release);
     }
 }
 
