@@ -4,8 +4,8 @@
 //! JVM TI does not show these threads. The system has their names and times in `/proc/self/task`.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::path::Path;
+
+use crate::threads::tasks::Tasks;
 
 /// Kinds of threads that run no Java code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -76,7 +76,7 @@ impl VmThreads {
     /// a Java thread, or the native thread that has started the JVM.
     pub(crate) fn begin() -> Self {
         let mut threads = VmThreads::default();
-        for (tid, name, cpu_ns) in tasks(Path::new("/proc/self/task")) {
+        for (tid, name, cpu_ns) in tasks(|_| true) {
             let kind = VmThreadKind::named(&name);
             threads.tasks.insert(tid, Task { kind, cpu_ns });
         }
@@ -86,7 +86,12 @@ impl VmThreads {
     /// Adds the processor time that threads have used since the last call. `is_java` has the system ids of Java
     /// threads and of the agent's threads.
     pub(super) fn look(&mut self, is_java: &HashSet<u32>) {
-        let found = tasks(Path::new("/proc/self/task"));
+        // Only these threads may be named later. The kinds of the others stay.
+        let may_change = |tid| match self.tasks.get(&tid) {
+            Some(task) => task.kind == Some(VmThreadKind::Library),
+            None => true,
+        };
+        let found = tasks(may_change);
         self.add(found, is_java);
     }
 
@@ -134,24 +139,27 @@ impl VmThreads {
     }
 }
 
-/// Returns the system id, the name and the processor time (in nanoseconds) of each native thread of the process.
-fn tasks(folder: &Path) -> Vec<(u32, String, u64)> {
-    let Ok(entries) = fs::read_dir(folder) else {
+/// Returns the system id, the name and the processor time (in nanoseconds) of each native thread of the process. The
+/// name is empty if `needs_name` returns false for the thread's id.
+fn tasks(needs_name: impl Fn(u32) -> bool) -> Vec<(u32, String, u64)> {
+    let Some(tasks) = Tasks::own() else {
         return Vec::new();
     };
-    let task = |entry: fs::DirEntry| {
-        let tid = entry.file_name().to_str()?.parse().ok()?;
-        let path = entry.path();
-        let name = fs::read_to_string(path.join("comm")).ok()?;
-        let (ran, _) = schedule(&fs::read_to_string(path.join("schedstat")).ok()?)?;
+    let task = |tid| {
+        let name = if needs_name(tid) {
+            tasks.text(tid, "comm")?
+        } else {
+            String::new()
+        };
+        let (ran, _) = schedule(&tasks.text(tid, "schedstat")?)?;
         Some((tid, name.trim_end().to_owned(), ran))
     };
-    entries.flatten().filter_map(task).collect()
+    tasks.ids().into_iter().filter_map(task).collect()
 }
 
 /// Returns the time in nanoseconds for which a thread has been ready to run but had no processor.
 pub(super) fn run_delay_ns(tid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok()?;
+    let text = Tasks::own()?.text(tid, "schedstat")?;
     Some(schedule(&text)?.1)
 }
 
@@ -208,7 +216,7 @@ mod tests {
     #[test]
     fn the_own_threads_are_found() {
         let own = super::super::arrivals::own_tid().expect("the system gives thread ids");
-        let found = tasks(Path::new("/proc/self/task"));
+        let found = tasks(|_| true);
         assert!(found.iter().any(|(tid, _, _)| *tid == own), "{found:?}");
         assert!(run_delay_ns(own).is_some());
     }

@@ -1,5 +1,6 @@
-//! Threads of the program (fields, groups), and the agent's own threads.
+//! Threads of the program (fields, groups), the agent's own threads, and native threads.
 
 pub(crate) mod fields;
 pub(crate) mod groups;
 pub(crate) mod own;
+pub(crate) mod tasks;

@@ -3,10 +3,9 @@
 //! The agent checks the free memory before it allocates. To try the allocation instead is not possible: with
 //! `-XX:+ExitOnOutOfMemoryError`, a failed allocation of the agent would end the JVM.
 
-use std::fs;
-
 use crate::jvm::jni::{Jni, JniError};
 use crate::jvm::jni_calls::{Argument, StaticMethod};
+use crate::threads::tasks::Tasks;
 
 /// Bytes of the heap that a snapshot needs at one time, rounded up.
 const SNAPSHOT_BYTES: i64 = 128 << 10;
@@ -125,11 +124,12 @@ impl HeapReserve {
 /// Returns whether the garbage collector works in separate threads, as ZGC and Shenandoah do. The threads that control
 /// such a collector end before `VMDeath`. A thread that requests a collection after that waits for ever.
 pub(crate) fn has_concurrent_collector() -> bool {
-    let Ok(threads) = fs::read_dir("/proc/self/task") else {
+    let Some(tasks) = Tasks::own() else {
         return false;
     };
-    let mut names = threads.filter_map(|thread| fs::read(thread.ok()?.path().join("comm")).ok());
+    let names = tasks.ids().into_iter();
+    let mut names = names.filter_map(|id| tasks.text(id, "comm"));
     // `XWorker` is a thread of non-generational ZGC in JDK 21.
-    let workers: [&[u8]; 3] = [b"ZWorker", b"XWorker", b"Shenandoah"];
+    let workers = ["ZWorker", "XWorker", "Shenandoah"];
     names.any(|name| workers.iter().any(|worker| name.starts_with(worker)))
 }

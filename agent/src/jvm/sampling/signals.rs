@@ -1,12 +1,11 @@
 //! Chooses the sampler's signal: a signal that the program neither handles nor waits for.
 
-use std::fs;
-use std::path::Path;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::handler::on_signal;
 use super::sample::ClockSource;
+use crate::threads::tasks::Tasks;
 
 /// The signal and its handler.
 pub(super) struct Signal {
@@ -50,7 +49,7 @@ impl Signal {
     /// Installs the handler for the first signal that the program does not handle itself. Signals that a thread blocks
     /// are tried last, because the program may wait for them by `sigwait`. Returns false if there is no such signal.
     pub(super) fn install(&self) -> bool {
-        let blocked = blocked(Path::new("/proc/self/task"), candidates(self.source));
+        let blocked = blocked(Tasks::own(), candidates(self.source));
         let (last, first): (Vec<i32>, Vec<i32>) =
             candidates(self.source).partition(|number| blocked & bit(*number) != 0);
         for number in first.into_iter().chain(last) {
@@ -100,16 +99,13 @@ fn bit(number: i32) -> u64 {
 
 /// Returns the mask of the signals that at least one thread blocks. A thread that blocks all of `signals` is left out,
 /// because it does not wait for a particular one of them.
-fn blocked(tasks: &Path, signals: impl Iterator<Item = i32>) -> u64 {
+fn blocked(tasks: Option<Tasks>, signals: impl Iterator<Item = i32>) -> u64 {
     let all = signals.fold(0, |mask, number| mask | bit(number));
-    let Ok(tasks) = fs::read_dir(tasks) else {
+    let Some(tasks) = tasks else {
         return 0;
     };
-    let masks = tasks.filter_map(|task| {
-        let status = fs::read(task.ok()?.path().join("status")).ok()?;
-        blocked_mask(&String::from_utf8_lossy(&status))
-    });
-    masks
+    let ids = tasks.ids().into_iter();
+    ids.filter_map(|id| blocked_mask(&tasks.text(id, "status")?))
         .filter(|mask| mask & all != all)
         .fold(0, |sum, mask| sum | mask)
 }
@@ -182,7 +178,7 @@ mod tests {
     #[test]
     fn a_signal_that_a_thread_blocks_may_be_waited_for() {
         let all = || candidates(ClockSource::Timer);
-        let of_tasks = || blocked(Path::new("/proc/self/task"), all());
+        let of_tasks = || blocked(Tasks::own(), all());
         let number = libc::SIGRTMAX() - 3;
         while_blocked(Some(number), || {
             assert_ne!(of_tasks() & bit(number), 0);
@@ -195,7 +191,7 @@ mod tests {
                 "a thread that blocks all signals waits for none"
             );
         });
-        assert_eq!(blocked(Path::new("/nowhere"), all()), 0);
+        assert_eq!(blocked(None, all()), 0);
         assert_eq!(
             blocked_mask("Name:\tx\nSigBlk:\t8000000000000001\n"),
             Some(1 << 63 | 1)
