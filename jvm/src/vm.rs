@@ -44,6 +44,15 @@ pub fn clock_environment() -> Option<Jvmti> {
     Some(jvmti)
 }
 
+/// Returns whether the JVM has virtual threads (JDK 21 and later).
+pub fn has_virtual_threads() -> bool {
+    /// `JNI_VERSION_21`.
+    const JNI_VERSION: Int = 0x0015_0000;
+    let vm = VM.load(Ordering::Acquire);
+    // SAFETY: the pointer is the JVM's, which lives as long as the process.
+    !vm.is_null() && unsafe { interface(vm, JNI_VERSION) }.is_some()
+}
+
 /// Makes a JVM TI environment beside the agent's first one, with events and capabilities of its own.
 pub fn new_environment() -> Option<Jvmti> {
     let vm = VM.load(Ordering::Acquire);

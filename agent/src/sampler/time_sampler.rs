@@ -187,15 +187,6 @@ impl Sampler {
         if let Some(_pass) = self.gate.enter() {
             self.turn(instrumentation, jni, Turns::begin);
         }
-        let note_some = || {
-            let pass = self.gate.enter();
-            pass.is_some()
-                && self
-                    .parts
-                    .engine
-                    .is_some_and(|engine| engine.note_some(jni))
-        };
-        while note_some() {}
     }
 
     fn not_begun(&self, jni: Jni<'_>, reason: &NotAsync) {

@@ -71,6 +71,8 @@ impl Turns {
     /// Does the first work of the sampler's thread.
     pub(super) fn begin(&mut self, _turn: &Turn<'_>) {
         self.vm_threads = Some(VmThreads::begin());
+        self.own_tid = own_tid();
+        self.looked_at = Some(Instant::now());
     }
 
     fn engine(&self, turn: &Turn<'_>) -> Option<AsyncEngine> {
@@ -88,7 +90,7 @@ impl Turns {
         } else if now.saturating_duration_since(self.drained_at) >= DRAIN_INTERVAL {
             self.drained_at = now;
             ended.splice(0..0, std::mem::take(&mut self.ended));
-            self.drain(turn);
+            self.drain(turn, false);
             self.part(turn, ended);
         } else {
             self.ended.append(&mut ended);
@@ -103,7 +105,6 @@ impl Turns {
         let is_due = |at: Instant| now.saturating_duration_since(at) >= LOOK_INTERVAL;
         if self.looked_at.is_none_or(is_due) {
             self.looked_at = Some(now);
-            self.own_tid = own_tid();
             self.look(turn);
             self.methods.forget_unloaded(turn.instrumentation, turn.jni);
         }
@@ -111,7 +112,7 @@ impl Turns {
 
     /// Adds the remaining samples and times at the end of the JVM.
     pub(super) fn finish(&mut self, turn: &Turn<'_>) {
-        self.settle(turn);
+        self.settle(turn, true);
         if !self.is_paused {
             self.look(turn);
         }
@@ -122,7 +123,7 @@ impl Turns {
         if self.is_paused {
             return;
         }
-        self.settle(turn);
+        self.settle(turn, false);
         self.look(turn);
         self.is_paused = true;
         let jvmti = turn.instrumentation.jvmti;
@@ -138,7 +139,7 @@ impl Turns {
             return;
         }
         // This comes first, because threads that have ended meanwhile still belong to the pause.
-        self.settle(turn);
+        self.settle(turn, false);
         self.is_paused = false;
         let jvmti = turn.instrumentation.jvmti;
         let now = Instant::now();
@@ -154,13 +155,13 @@ impl Turns {
         }
     }
 
-    /// Adds the samples and times so far.
-    fn settle(&mut self, turn: &Turn<'_>) {
+    /// Adds the samples and times so far. `is_last` is true if the agent's work ends.
+    fn settle(&mut self, turn: &Turn<'_>, is_last: bool) {
         let mut ended = self.note_threads(turn);
         ended.splice(0..0, std::mem::take(&mut self.ended));
         self.native.end_pause();
         if self.engine(turn).is_some() {
-            self.drain(turn);
+            self.drain(turn, is_last);
             // This second call also adds the samples of threads whose starts are still unknown, instead of waiting for
             // these starts.
             self.add(turn, Vec::new());
@@ -205,8 +206,8 @@ impl Turns {
         ended
     }
 
-    /// Reads the samples that signals have taken.
-    fn drain(&mut self, turn: &Turn<'_>) {
+    /// Reads the samples that signals have taken. `is_last` is true if the agent's work ends.
+    fn drain(&mut self, turn: &Turn<'_>, is_last: bool) {
         let Some(engine) = self.engine(turn) else {
             return;
         };
@@ -218,7 +219,7 @@ impl Turns {
             taken: &mut taken,
             gone: Vec::new(),
         };
-        engine.drain(turn.jni, &mut sink);
+        engine.drain(turn.jni, &mut sink, is_last);
         let gone = sink.gone;
         // A sampled thread may have started after the events were read. So the events are read once more.
         let ended = self.note_threads(turn);

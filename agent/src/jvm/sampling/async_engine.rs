@@ -96,8 +96,7 @@ impl AsyncEngine {
     }
 
     /// Lists the classes and notes the generated code that exist at `VMInit`, and installs the signal handler. From
-    /// then on, [`thread_started`](Self::thread_started) can start to sample threads. Afterwards,
-    /// [`note_some`](Self::note_some) must be called until it returns false. `is_late` is true if the agent was
+    /// then on, [`thread_started`](Self::thread_started) can start to sample threads. `is_late` is true if the agent was
     /// attached to a running program.
     pub(crate) fn begin(self, jni: Jni<'_>, is_late: bool) -> Result<(), NotAsync> {
         let AsyncEngine(engine) = self;
@@ -107,6 +106,7 @@ impl AsyncEngine {
             class_methods::generate_events(engine.jvmti, event::DYNAMIC_CODE_GENERATED);
         }
         engine.list_loaded_classes(jni);
+        engine.note_continuation(jni);
         // The JVM compiled some methods before the events were enabled, so it must report these methods now.
         engine.is_replaying.store(is_late, Ordering::Relaxed);
         class_methods::generate_events(engine.jvmti, event::COMPILED_METHOD_LOAD);
@@ -124,13 +124,7 @@ impl AsyncEngine {
     /// way then keeps its old code, whose address the JVM does not report afterwards.
     pub(crate) fn note_loaded(self, jni: Jni<'_>) {
         self.0.list_loaded_classes(jni);
-        self.0.note_rest(jni);
-    }
-
-    /// Notes some of the classes that were loaded at `VMInit`. Returns whether there are more. Only one thread at a
-    /// time may call this function or [`drain`](Self::drain).
-    pub(crate) fn note_some(self, jni: Jni<'_>) -> bool {
-        self.0.note_some(jni)
+        self.0.note_listed(jni);
     }
 
     /// Starts to sample a platform thread: the calling thread at `ThreadStart`, another thread at
@@ -199,10 +193,10 @@ impl AsyncEngine {
     }
 
     /// Passes the samples that were taken since the last call to `sink`. Must be called regularly, by one thread at a
-    /// time.
-    pub(crate) fn drain(self, jni: Jni<'_>, sink: &mut dyn SampleSink) {
+    /// time. `is_last` is true if the agent's work ends.
+    pub(crate) fn drain(self, jni: Jni<'_>, sink: &mut dyn SampleSink, is_last: bool) {
         self.0.keep_signal();
-        drain::drain(self.0, jni, sink);
+        drain::drain(self.0, jni, sink, is_last);
     }
 
     /// Returns the outcome of the self-check so far.

@@ -24,8 +24,8 @@ enum Frame {
     },
 }
 
-/// Passes all samples that were taken so far to `sink`.
-pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
+/// Passes all samples that were taken so far to `sink`. `is_last` is true if the agent's work ends.
+pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink, is_last: bool) {
     let mut words = Vec::new();
     let mut found = Vec::new();
     let mut frames = Vec::new();
@@ -33,8 +33,10 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
     // Samples that are written during this call wait for the next call. Otherwise this call might never end.
     let until = engine.shared.ring.head();
     let compiled = engine.take_jit();
-    if engine.shared.ring.tail() < until || !compiled.is_empty() {
-        engine.note_rest(jni);
+    let mut listed = None;
+    let notes_few = is_last && compiled.is_empty() && engine.shared.structs.holders.is_some();
+    if !notes_few {
+        engine.note_listed(jni);
     }
     for event in compiled {
         let event = event.map(|key| {
@@ -48,6 +50,9 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
             break;
         };
         found.clear();
+        if notes_few {
+            engine.note_classes_of(jni, &words, &mut listed);
+        }
         let is_sound = expand(engine, &words, &mut found);
         let end = if is_sound {
             end_of(record.end)

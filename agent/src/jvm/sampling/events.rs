@@ -136,8 +136,7 @@ unsafe extern "system" fn class_prepare(
     on_event(|engine| {
         // SAFETY: the JVM passes this thread's environment.
         let jni = unsafe { Jni::new(env) };
-        engine.note_classes(jni, &[Local::new(class)]);
-        engine.check_own_stack();
+        engine.prepared(jni, Local::new(class));
     });
 }
 

@@ -15,6 +15,7 @@ mod drain;
 mod engine;
 mod events;
 mod handler;
+mod holders;
 mod inlining;
 mod jit;
 mod memory;

@@ -49,13 +49,24 @@ pub(super) enum ClassOf {
     Weak(Weak),
 }
 
-/// The classes that were loaded at `VMInit` and are not noted yet.
+/// The time in the life of an engine that decides how a class is noted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// No classes have been listed. The list will have all classes that are prepared now.
+    #[default]
+    BeforeList,
+    /// Classes are listed, and noted later.
+    Listing,
+    /// The listed classes are noted, and classes are noted when they are prepared.
+    Noting,
+}
+
+/// The classes that are loaded or prepared and not noted yet.
 #[derive(Default)]
 pub(super) struct ToNote {
     /// Global references, which keep the classes loaded, because samples may name methods of these classes by address.
     pub(super) classes: Vec<Global>,
-    /// True after the classes were listed and before the last one was noted.
-    pub(super) is_begun: bool,
+    pub(super) stage: Stage,
 }
 
 /// The methods and classes noted so far.

@@ -1,48 +1,98 @@
 //! Notes classes and their methods, so that samples can name the methods.
 //!
-//! At `VMInit`, the loaded classes are only listed, because noting them takes milliseconds. The sampler's thread notes
-//! them a little later. Until then, the signal handler writes the address of a method that is not in the table.
+//! At `VMInit`, the loaded classes are only listed, because noting them takes milliseconds. When the sampler's thread
+//! first reads samples, a tenth of a second later, it notes these classes, and those that were prepared meanwhile. Until
+//! then, the signal handler writes the address of a method that is not in the table. If the program ends before, only
+//! the classes in its samples are noted.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::class_methods::{ClassMethods, class_methods, generate_events, lasts};
 use super::engine::{Engine, Thing};
-use super::noted::ToNote;
+use super::holders::ClassName;
+use super::noted::Stage;
+use super::raw_frame::RawFrame;
 use super::sample::MethodNumber;
 use crate::jvm::jni::Jni;
-use crate::jvm::reference::{Local, Weak};
+use crate::jvm::reference::{Global, Local, Weak};
 use crate::jvm::sys::event;
+use crate::jvm::vm::has_virtual_threads;
 use crate::locks::lock;
 
 /// Maximum number of listed classes that one call notes.
 const STEP: usize = 64;
 
+/// Listed classes by their names.
+pub(super) type ListedClasses = HashMap<ClassName, Vec<Global>>;
+
 impl Engine {
-    /// Lists the classes that are loaded at `VMInit`, for [`note_some`](Self::note_some).
+    /// Lists the classes that are loaded, for [`note_listed`](Self::note_listed).
     pub(super) fn list_loaded_classes(&self, jni: Jni<'_>) {
         self.shared.methods.begin_filling();
-        let classes = jni.framed(|jni| {
+        // From now on, classes that are prepared are appended to the list.
+        lock(&self.to_note).stage = Stage::Listing;
+        let classes: Option<Vec<Global>> = jni.framed(|jni| {
             jni.ensure_local_capacity();
             let classes = self.jvmti.loaded_classes(jni).unwrap_or_default();
             let kept = classes.into_iter().map(|class| jni.global(class));
             kept.filter_map(Result::ok).collect()
         });
-        *lock(&self.to_note) = ToNote {
-            classes: classes.unwrap_or_default(),
-            is_begun: true,
-        };
+        let classes = classes.unwrap_or_default();
+        lock(&self.to_note).classes.extend(classes);
     }
 
-    /// Notes some of the listed classes. Returns whether there are more. Only one thread at a time may call this.
-    pub(super) fn note_some(&self, jni: Jni<'_>) -> bool {
+    /// Notes the class `Continuation` before all others, so that the code of its method `enterSpecial` is known as soon
+    /// as the JVM reports it.
+    pub(super) fn note_continuation(&self, jni: Jni<'_>) {
+        if !has_virtual_threads() {
+            return;
+        }
+        jni.framed(|jni| {
+            if let Ok(class) = jni.find_class(c"jdk/internal/vm/Continuation") {
+                self.note_classes(jni, &[class]);
+            }
+        });
+    }
+
+    /// Handles `ClassPrepare`: notes the class, or lists it.
+    pub(super) fn prepared(&self, jni: Jni<'_>, class: Local<'_>) {
+        let stage = lock(&self.to_note).stage;
+        if stage == Stage::BeforeList {
+            return;
+        }
+        if stage == Stage::Listing
+            && let Ok(reference) = jni.global(class)
+        {
+            let mut to_note = lock(&self.to_note);
+            if to_note.stage == Stage::Listing {
+                to_note.classes.push(reference);
+                return;
+            }
+            drop(to_note);
+            jni.delete_global(reference);
+        }
+        self.note_classes(jni, &[class]);
+        self.check_own_stack();
+    }
+
+    /// Notes all listed classes. Only one thread at a time may call this.
+    pub(super) fn note_listed(&self, jni: Jni<'_>) {
+        while self.note_some(jni) {}
+    }
+
+    /// Notes some of the listed classes. Returns whether there are more.
+    fn note_some(&self, jni: Jni<'_>) -> bool {
         let (some, is_last) = {
             let mut to_note = lock(&self.to_note);
-            if !to_note.is_begun {
+            if to_note.stage != Stage::Listing {
                 return false;
             }
             let rest = to_note.classes.len().saturating_sub(STEP);
             let some = to_note.classes.split_off(rest);
-            to_note.is_begun = rest > 0;
+            if rest == 0 {
+                to_note.stage = Stage::Noting;
+            }
             (some, rest == 0)
         };
         let classes: Vec<Local<'_>> = some.iter().map(|class| class.local()).collect();
@@ -63,9 +113,69 @@ impl Engine {
         !is_last
     }
 
-    /// Notes all listed classes that are not noted yet.
-    pub(super) fn note_rest(&self, jni: Jni<'_>) {
-        while self.note_some(jni) {}
+    /// Notes those listed classes to which the frames of a sample belong. `listed` is `None` at the first call, and has
+    /// the listed classes after it.
+    pub(super) fn note_classes_of(
+        &self,
+        jni: Jni<'_>,
+        frames: &[u64],
+        listed: &mut Option<ListedClasses>,
+    ) {
+        let Some(holders) = self.shared.structs.holders else {
+            return;
+        };
+        let memory = self.cache().memory();
+        for method in self.unnoted_methods(frames) {
+            if self.shared.methods.find(method).is_some() {
+                // The method's class was noted meanwhile, for an earlier method.
+                continue;
+            }
+            let listed = listed.get_or_insert_with(|| self.listed_by_name());
+            let classes = holders.name(memory, method).and_then(|name| listed.remove(&name));
+            let classes = classes.iter().flatten();
+            let classes: Vec<Local<'_>> = classes.map(|class| class.local()).collect();
+            jni.framed(|jni| self.note_classes(jni, &classes));
+        }
+    }
+
+    /// Returns the addresses of those methods in the frames of a sample that are not noted.
+    fn unnoted_methods(&self, frames: &[u64]) -> Vec<usize> {
+        let known = self.known();
+        let mut methods = Vec::new();
+        for frame in frames {
+            let code = match RawFrame::of(*frame) {
+                RawFrame::Method(address) => {
+                    methods.push(address);
+                    None
+                }
+                RawFrame::Compiled { code, .. } => Some(code),
+                RawFrame::Address(pc) => {
+                    let code = self.shared.code.get().and_then(|map| map.find(pc));
+                    code.map(|(id, _)| id)
+                }
+                RawFrame::Interpreted { .. } | RawFrame::Stub(_) => None,
+            };
+            if let Some(compiled) = code.and_then(|code| known.codes.compiled(code)) {
+                let inlined = compiled.inlining.methods();
+                let keys = inlined.chain([compiled.method]);
+                let unnoted = keys.filter(|key| known.methods.of_key(*key).is_none());
+                let memory = self.cache().memory();
+                methods.extend(unnoted.filter_map(|key| memory.word(key.0.expose_provenance())));
+            }
+        }
+        methods
+    }
+
+    fn listed_by_name(&self) -> ListedClasses {
+        let classes = lock(&self.to_note).classes.clone();
+        let mut listed = ListedClasses::new();
+        for class in classes {
+            let descriptor = self.jvmti.class_signature(class.local()).unwrap_or_default();
+            if let Some(name) = ClassName::of_descriptor(&descriptor) {
+                listed.entry(name).or_default().push(class);
+            }
+        }
+        listed
     }
 
     /// Deletes the references to the listed classes. Called when there will be no samples.

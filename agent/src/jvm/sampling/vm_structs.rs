@@ -4,6 +4,7 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use super::bytecode::BytecodeOffsets;
+use super::holders::HolderOffsets;
 use super::sample::NotAsync;
 
 /// Offsets of fields in the JVM's structures, in bytes.
@@ -29,6 +30,8 @@ pub(super) struct VmStructs {
     pub(super) code: CodeOffsets,
     /// Offsets that lead to the bytecode of methods; `None` if this JVM does not export them.
     pub(super) bytecode: Option<BytecodeOffsets>,
+    /// Offsets that lead to the class of a method; `None` if this JVM does not export them.
+    pub(super) holders: Option<HolderOffsets>,
     /// Offsets for keys of stacks; `None` if this JVM does not export all of them.
     pub(super) keys: Option<KeyOffsets>,
 }
@@ -144,6 +147,7 @@ impl VmStructs {
                 orig_pc: exported.offset("nmethod", "_orig_pc_offset")?,
             },
             bytecode: bytecode(&library, &exported),
+            holders: holders(&exported),
             keys: keys(&exported),
         })
     }
@@ -168,6 +172,18 @@ fn bytecode(library: &Library, exported: &Exported) -> Option<BytecodeOffsets> {
         const_method: exported.offset("Method", "_constMethod").ok()?,
         const_method_size: type_size(library, "ConstMethod")?,
         code_size: exported.offset("ConstMethod", "_code_size").ok()?,
+    })
+}
+
+/// Returns the offsets that lead to the class of a method; `None` if the JVM does not export them.
+fn holders(exported: &Exported) -> Option<HolderOffsets> {
+    Some(HolderOffsets {
+        const_method: exported.offset("Method", "_constMethod").ok()?,
+        constants: exported.offset("ConstMethod", "_constants").ok()?,
+        pool_holder: exported.offset("ConstantPool", "_pool_holder").ok()?,
+        name: exported.offset("Klass", "_name").ok()?,
+        length: exported.offset("Symbol", "_length").ok()?,
+        body: exported.offset("Symbol", "_body").ok()?,
     })
 }
 
