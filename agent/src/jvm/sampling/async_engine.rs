@@ -105,6 +105,7 @@ impl AsyncEngine {
             // The interpreter and the stubs were made before the events were enabled, so the JVM must report them now.
             class_methods::generate_events(engine.jvmti, event::DYNAMIC_CODE_GENERATED);
         }
+        engine.begin_to_enter_stubs();
         engine.list_loaded_classes(jni);
         engine.note_continuation(jni);
         // The JVM compiled some methods before the events were enabled, so it must report these methods now.

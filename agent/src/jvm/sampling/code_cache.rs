@@ -1,12 +1,10 @@
 //! Finds the frame sizes of generated code: from the header that HotSpot keeps before the code, and from the first
 //! instructions of the code.
 
-use std::ops::Range;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use super::memory::SafeMemory;
 use super::vm_structs::CodeOffsets;
-use crate::locks::lock;
 
 /// The maximum number of heaps of a code cache.
 const MAX_HEAPS: usize = 8;
@@ -22,9 +20,6 @@ pub(super) struct CodeCache {
     memory: SafeMemory,
     offsets: CodeOffsets,
     heaps: OnceLock<Vec<Heap>>,
-    /// The addresses of the block that was last found to have no frame size. Most stubs without a frame size lie side
-    /// by side in a few blocks. This range avoids a look-up for each of these stubs at the JVM's start.
-    last_frameless: Mutex<Range<usize>>,
 }
 
 /// A heap of the code cache: reserved memory, which does not move.
@@ -43,6 +38,11 @@ impl Heap {
         self.low <= pc && pc < self.high
     }
 
+    /// Returns the number of the segment at `pc`, which is in the heap.
+    fn segment(&self, pc: usize) -> usize {
+        (pc - self.low) >> self.log2_segment_size
+    }
+
     /// Returns the start of the block that contains `pc`; `None` if it is not found in `most` steps. The heap has a
     /// byte for each segment: how many segments to step back towards the first segment of the block. The byte of the
     /// first segment is 0.
@@ -56,7 +56,7 @@ impl Heap {
         if !self.contains(pc) {
             return None;
         }
-        let mut segment = (pc - self.low) >> self.log2_segment_size;
+        let mut segment = self.segment(pc);
         for _ in 0..most {
             match byte(self.segments + segment)? {
                 FREE => return None,
@@ -84,7 +84,6 @@ impl CodeCache {
             memory,
             offsets,
             heaps: OnceLock::new(),
-            last_frameless: Mutex::new(0..0),
         }
     }
 
@@ -131,39 +130,80 @@ impl CodeCache {
         (0..len.min(MAX_HEAPS)).map(heap).collect()
     }
 
-    /// Returns the header of the code at `pc`. Only a compiled method has a place for the original return address.
-    pub(super) fn header(&self, pc: usize, is_compiled: bool) -> Option<Header> {
-        if !is_compiled && lock(&self.last_frameless).contains(&pc) {
-            return Some(Header::default());
-        }
+    /// Returns the header of the compiled method at `pc`.
+    pub(super) fn header(&self, pc: usize) -> Option<Header> {
         let mut heaps = self.heaps().iter();
-        let (heap, block) = heaps
-            .find_map(|heap| Some((heap, heap.block(pc, MAX_STEPS, |at| self.memory.byte(at))?)))?;
+        let block =
+            heaps.find_map(|heap| heap.block(pc, MAX_STEPS, |at| self.memory.byte(at)))?;
         let blob = self.offsets.blob_of(block);
-        let frame_size = blob + self.offsets.frame_size;
-        let (size, orig_pc) = if is_compiled {
-            let [size, orig_pc] = self
-                .memory
-                .ints([frame_size, blob + self.offsets.orig_pc])?;
-            (size, orig_pc)
-        } else {
-            (self.memory.int(frame_size)?, 0)
-        };
-        if !(0..MAX_FRAME).contains(&size) {
-            return None;
-        }
-        if size == 0 && !is_compiled {
-            let segments = self.memory.int(block + self.offsets.block_length)?;
-            let bytes = usize::try_from(segments).ok()? << heap.log2_segment_size;
-            *lock(&self.last_frameless) = block..block.saturating_add(bytes).min(heap.high);
-        }
-        let frame_size = size as u32 * size_of::<usize>() as u32;
+        let [size, orig_pc] = self
+            .memory
+            .ints([blob + self.offsets.frame_size, blob + self.offsets.orig_pc])?;
+        let frame_size = frame_bytes(size)?;
         let is_in_frame = orig_pc > 0 && (orig_pc as u32) < frame_size && orig_pc % 8 == 0;
         Some(Header {
             frame_size,
             orig_pc: if is_in_frame { orig_pc as u32 } else { 0 },
         })
     }
+
+    /// Returns the sizes in bytes of the frames of stubs that begin at these addresses; 0 for a stub whose size is not
+    /// known. All stubs together take a few system calls.
+    pub(super) fn frame_sizes(&self, stubs: &[usize]) -> Vec<u32> {
+        let blobs = self.blobs(stubs);
+        let mut different: Vec<usize> = blobs.iter().flatten().copied().collect();
+        different.sort_unstable();
+        different.dedup();
+        let field = |blob: &usize| blob + self.offsets.frame_size;
+        let fields: Vec<usize> = different.iter().map(field).collect();
+        // The lower half of a word comes first on x86-64, the only platform of the engine.
+        let sizes: Vec<i32> = match self.memory.words(&fields) {
+            Some(words) => words.iter().map(|word| *word as u32 as i32).collect(),
+            None => fields
+                .iter()
+                .map(|field| self.memory.int(*field).unwrap_or(0))
+                .collect(),
+        };
+        let size = |blob: &Option<usize>| {
+            let index = different.binary_search(blob.as_ref()?).ok()?;
+            frame_bytes(*sizes.get(index)?)
+        };
+        blobs.iter().map(|blob| size(blob).unwrap_or(0)).collect()
+    }
+
+    /// Returns the addresses of the blobs with these places; `None` for a place in no blob.
+    fn blobs(&self, places: &[usize]) -> Vec<Option<usize>> {
+        /// This number of segments before the first place is read, too. Blocks that begin before are rare.
+        const BEFORE: usize = 256;
+        let mut blobs = vec![None; places.len()];
+        for heap in self.heaps() {
+            let within = || places.iter().filter(|pc| heap.contains(**pc));
+            let (Some(lowest), Some(highest)) = (within().min(), within().max()) else {
+                continue;
+            };
+            let first = heap.segment(*lowest).saturating_sub(BEFORE);
+            let mut map = vec![0; heap.segment(*highest) + 1 - first];
+            if !self.memory.read(heap.segments + first, &mut map) {
+                map.clear();
+            }
+            let byte = |at: usize| {
+                let index = at.checked_sub(heap.segments + first);
+                let known = index.and_then(|index| map.get(index).copied());
+                known.or_else(|| self.memory.byte(at))
+            };
+            for (place, blob) in places.iter().zip(&mut blobs) {
+                let block = heap.block(*place, MAX_STEPS, byte);
+                *blob = blob.or(block.map(|block| self.offsets.blob_of(block)));
+            }
+        }
+        blobs
+    }
+}
+
+/// Converts the size of a frame in words to bytes; `None` if no frame has this size.
+fn frame_bytes(words: i32) -> Option<u32> {
+    let words = (0..MAX_FRAME).contains(&words).then_some(words as u32)?;
+    Some(words * size_of::<usize>() as u32)
 }
 
 /// The prologue of a compiled method, found in the first instructions of its code.

@@ -122,7 +122,7 @@ pub(super) fn describe_compiled(
     first_bytes: &[u8],
     inlining: &InlineTable,
 ) -> Code {
-    let header = cache.header(low, true);
+    let header = cache.header(low);
     let begin = prologue(first_bytes);
     let frame_size = header.map_or(begin.frame_size, |header| header.frame_size);
     // If the header gives another frame size, the instructions found are not the prologue.
@@ -139,24 +139,38 @@ pub(super) fn describe_compiled(
     }
 }
 
-/// Describes generated code that belongs to no method.
-pub(super) fn describe_stub(cache: &CodeCache, low: usize, len: usize, name: &[u8]) -> Code {
-    let kind = match name {
-        b"Interpreter" => CodeKind::Interpreter,
-        b"call_stub" => CodeKind::CallStub,
-        b"vtable stub" | b"itable stub" => CodeKind::Dispatch,
-        name if name.starts_with(b"cont_returnBarrier") => CodeKind::ReturnBarrier,
-        _ => CodeKind::Runtime,
-    };
-    Code {
-        low,
-        high: low.saturating_add(len),
-        kind,
-        frame_size: cache
-            .header(low, false)
-            .map_or(0, |header| header.frame_size),
-        ..Code::default()
+/// Generated code that belongs to no method.
+pub(super) struct Stub {
+    low: usize,
+    len: usize,
+    kind: CodeKind,
+}
+
+impl Stub {
+    pub(super) fn new(low: usize, len: usize, name: &[u8]) -> Stub {
+        let kind = match name {
+            b"Interpreter" => CodeKind::Interpreter,
+            b"call_stub" => CodeKind::CallStub,
+            b"vtable stub" | b"itable stub" => CodeKind::Dispatch,
+            name if name.starts_with(b"cont_returnBarrier") => CodeKind::ReturnBarrier,
+            _ => CodeKind::Runtime,
+        };
+        Stub { low, len, kind }
     }
+}
+
+/// Describes stubs.
+pub(super) fn describe_stubs(cache: &CodeCache, stubs: &[Stub]) -> Vec<Code> {
+    let starts: Vec<usize> = stubs.iter().map(|stub| stub.low).collect();
+    let sizes = cache.frame_sizes(&starts);
+    let code = |(stub, frame_size): (&Stub, u32)| Code {
+        low: stub.low,
+        high: stub.low.saturating_add(stub.len),
+        kind: stub.kind,
+        frame_size,
+        ..Code::default()
+    };
+    stubs.iter().zip(sizes).map(code).collect()
 }
 
 impl Codes {

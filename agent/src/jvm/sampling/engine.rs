@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::code_cache::CodeCache;
 use super::code_map::{Code, CodeId, CodeKind};
-use super::codes::{Codes, Compiled};
+use super::codes::{Codes, Compiled, Stub, describe_stubs};
 use super::handler::OwnThread;
 use super::jit::{JitEvent, JitEvents};
 use super::method_table::OldTable;
@@ -47,6 +47,8 @@ struct Retired {
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) codes: Codes,
+    /// Stubs that are not in `codes` yet.
+    stubs: Vec<Stub>,
     pub(super) methods: NotedMethods,
     retired: Vec<Retired>,
     /// `Continuation.enterSpecial`.
@@ -71,6 +73,9 @@ pub(super) struct Engine {
     pub(super) check: SelfCheck,
     /// Events of the JIT compiler, if the settings ask for them.
     jit: Option<JitEvents>,
+    /// True if stubs are entered into the tables at once. Before `VMInit` they wait, because the JVM generates hundreds
+    /// of them, which are looked up faster together.
+    enters_stubs: AtomicBool,
     /// True while the JVM reports code that it compiled before the engine was loaded.
     pub(super) is_replaying: AtomicBool,
     /// Number of samples whose innermost frame is in code that was compiled before the engine was loaded.
@@ -96,6 +101,7 @@ impl Engine {
             eetop: OnceLock::new(),
             check: SelfCheck::default(),
             jit: settings.jit.then(JitEvents::default),
+            enters_stubs: AtomicBool::new(false),
             is_replaying: AtomicBool::new(false),
             early_samples: AtomicU64::new(0),
         }
@@ -135,6 +141,8 @@ impl Engine {
         if known.continuation_entry == Some(compiled.method) {
             code.kind = CodeKind::ContinuationEntry;
         }
+        // Stubs that were generated before come first, because they may have been at the same address.
+        self.enter_stubs(&mut known);
         self.add_code(&mut known, &code, Some(compiled));
     }
 
@@ -160,8 +168,29 @@ impl Engine {
     }
 
     /// Handles `DynamicCodeGenerated`.
-    pub(super) fn generated(&self, code: &Code) {
-        self.add_code(&mut self.known(), code, None);
+    pub(super) fn generated(&self, stub: Stub) {
+        let mut known = self.known();
+        known.stubs.push(stub);
+        if self.enters_stubs.load(Ordering::Relaxed) {
+            self.enter_stubs(&mut known);
+        }
+    }
+
+    /// Enters the stubs that wait into the tables. Later stubs do not wait.
+    pub(super) fn begin_to_enter_stubs(&self) {
+        let mut known = self.known();
+        self.enters_stubs.store(true, Ordering::Relaxed);
+        self.enter_stubs(&mut known);
+    }
+
+    fn enter_stubs(&self, known: &mut Known) {
+        let stubs = std::mem::take(&mut known.stubs);
+        if stubs.is_empty() {
+            return;
+        }
+        for code in describe_stubs(&self.cache, &stubs) {
+            self.add_code(known, &code, None);
+        }
     }
 
     fn add_code(&self, known: &mut Known, code: &Code, compiled: Option<Compiled>) {

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::codes::{self, Compiled, RecordHeader, describe_compiled, describe_stub};
+use super::codes::{self, Compiled, RecordHeader, Stub, describe_compiled};
 use super::engine::{Engine, own_tid};
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::{MethodKey, NO_CALLBACK};
@@ -122,8 +122,7 @@ unsafe extern "system" fn dynamic_code_generated(
         } else {
             unsafe { CStr::from_ptr(name) }.to_bytes()
         };
-        let code = describe_stub(engine.cache(), address.addr(), len, name);
-        engine.generated(&code);
+        engine.generated(Stub::new(address.addr(), len, name));
     });
 }
 

@@ -79,8 +79,6 @@ pub(super) struct CodeOffsets {
     pub(super) segment_map: usize,
     /// `CodeHeap::_log2_segment_size`.
     pub(super) log2_segment_size: usize,
-    /// `HeapBlock::Header::_length`, in segments.
-    pub(super) block_length: usize,
     /// `HeapBlock::Header::_used`, the last field of the header.
     pub(super) block_used: usize,
     /// `CodeBlob::_frame_size`, in words.
@@ -141,7 +139,6 @@ impl VmStructs {
                 heap_committed: memory + exported.offset("VirtualSpace", "_high")?,
                 segment_map: exported.offset("CodeHeap", "_segmap")? + low,
                 log2_segment_size: exported.offset("CodeHeap", "_log2_segment_size")?,
-                block_length: exported.offset("HeapBlock::Header", "_length")?,
                 block_used: exported.offset("HeapBlock::Header", "_used")?,
                 frame_size: exported.offset("CodeBlob", "_frame_size")?,
                 orig_pc: exported.offset("nmethod", "_orig_pc_offset")?,
