@@ -67,6 +67,15 @@ impl Filter {
         self.include.is_empty() && !self.selects_none
     }
 
+    /// Returns whether the filter selects nothing, or only classes that it names without wildcards, a few of them.
+    pub fn names_few_classes(&self) -> bool {
+        const FEW: usize = 16;
+        self.selects_none
+            || !self.include.is_empty()
+                && self.include.len() <= FEW
+                && self.include.iter().all(|it| it.pattern.names_one_class())
+    }
+
     /// Returns a filter that also selects the methods that this pattern names. An equal exclusion
     /// is removed. If everything was selected and no exclusion is removed, only the methods that
     /// the pattern names remain selected.
@@ -252,6 +261,26 @@ mod tests {
             texts(&mut filter.included())
         };
         format!("{include}|{}", texts(&mut filter.excluded()))
+    }
+
+    #[test]
+    fn few_classes_are_named_without_wildcards() {
+        let of =
+            |texts: &[&str]| Filter::of(texts.iter().map(|text| pattern(text)).collect(), vec![]);
+        for names in [&["a.B"][..], &["Hello", "a.B::c*"]] {
+            assert!(of(names).names_few_classes(), "{names:?}");
+        }
+        for names in [
+            &[][..],
+            &["a.*"],
+            &["a.B", "c.**"],
+            &["@a.B"],
+            &["B*"],
+            &["a.B"; 17],
+        ] {
+            assert!(!of(names).names_few_classes(), "{names:?}");
+        }
+        assert!(Filter::none().names_few_classes());
     }
 
     #[test]

@@ -53,6 +53,11 @@ impl Glob {
         glob
     }
 
+    /// Returns whether there are no wildcards.
+    pub(crate) fn is_literal(&self) -> bool {
+        self.0.iter().all(|part| matches!(part, Part::Byte(_)))
+    }
+
     /// Allows any bytes after those that were compiled so far.
     pub(crate) fn push_any(&mut self) {
         self.0.push(Part::Any);

@@ -92,6 +92,14 @@ impl Pattern {
         list::items(list).map(parse).collect()
     }
 
+    /// Returns whether the pattern has the name of a class without wildcards.
+    pub(crate) fn names_one_class(&self) -> bool {
+        match &self.subject {
+            Subject::Member { class, .. } => class.is_literal(),
+            Subject::Annotation(_) => false,
+        }
+    }
+
     /// Reads one pattern.
     ///
     /// # Errors

@@ -101,6 +101,12 @@ fn many_ids() -> Result<()> {
     ids(&["-Xmx64m"], &[])
 }
 
+/// Methods beyond the expected ones are counted, too.
+#[test]
+fn many_ids_where_few_are_expected() -> Result<()> {
+    ids(&["-Xmx64m"], &["few"])
+}
+
 #[test]
 fn a_full_heap() -> Result<()> {
     ids(&["-Xmx32m", "-XX:+UseSerialGC"], &["full"])

@@ -16,6 +16,7 @@ const BUFFER_WORDS: i32 = 1 << 13;
 /// The tracker's methods that the agent calls.
 pub(crate) struct TrackerClient {
     configure: StaticMethod,
+    expect_few_methods: StaticMethod,
     count_durations: StaticMethod,
     pause: StaticMethod,
     begin_snapshot: StaticMethod,
@@ -83,6 +84,7 @@ impl TrackerClient {
         jni.find_out_of_memory_error()?;
         Ok(TrackerClient {
             configure: jni.static_method(class, c"configure", c"(III)V")?,
+            expect_few_methods: jni.static_method(class, c"expectFewMethods", c"()V")?,
             count_durations: jni.static_method(class, c"countDurations", c"()V")?,
             pause: jni.static_method(class, c"pause", c"(I)V")?,
             begin_snapshot: jni.static_method(class, c"beginSnapshot", c"()Z")?,
@@ -110,6 +112,9 @@ impl TrackerClient {
     pub(crate) fn configure(&self, jni: Jni<'_>, options: &Options) -> Result<(), JniError> {
         let settings = &options.settings;
         let timing = options.timing.unwrap_or(Timing::Count);
+        if options.filter.names_few_classes() {
+            jni.call_void(self.expect_few_methods, &[])?;
+        }
         let max_nodes = i32::try_from(settings.max_nodes).unwrap_or(i32::MAX);
         let arguments = [timing as i32, settings.clock as i32, max_nodes].map(Argument::Int);
         jni.call_void(self.configure, &arguments)?;

@@ -14,7 +14,11 @@ package loadhook;
 final class Stripes {
     /** Binary logarithm of the number of stripes. */
     private static final int MANY = 5;
-    /** Binary logarithm of the length of a stripe: the greatest, for a large heap, and the smallest. */
+    /**
+     * Binary logarithm of the length of a stripe: the greatest, for a large heap, and the smallest. Stripes of the
+     * greatest length take 2 MB. To clear them takes milliseconds of the JVM's start, and a collector may copy them
+     * several times. So they are smallest if probes in few methods are expected.
+     */
     private static final int LONGEST = 13;
     private static final int SHORTEST = 9;
     /** The share of the largest possible heap that the array may take: the heap's size is shifted right by this. */
@@ -42,7 +46,7 @@ final class Stripes {
     static final boolean[] TAKEN;
 
     static {
-        int bits = LONGEST;
+        int bits = Timing.hasFewMethods ? SHORTEST : LONGEST;
         while (8L << bits + MANY > Runtime.getRuntime().maxMemory() >> SHARE_OF_HEAP) {
             bits--;
         }

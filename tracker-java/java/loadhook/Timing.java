@@ -47,6 +47,12 @@ final class Timing {
     /** True if the JVM has no compiler. Read at the start, because the program may replace the system properties later. */
     static boolean interpreted;
 
+    /**
+     * True if probes are expected in at most some hundred methods. Counts of more methods are exact, too, but such a
+     * call takes a little longer.
+     */
+    static boolean hasFewMethods;
+
     /** True if an agent defined the tracker, which is then a class of {@code java.base}. */
     static boolean isAgents;
 

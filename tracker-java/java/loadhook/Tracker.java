@@ -239,6 +239,11 @@ public class Tracker {
         isOff = false;
     }
 
+    /** Makes the tracker expect probes in few methods. Called before {@link #configure}. */
+    static void expectFewMethods() {
+        Timing.hasFewMethods = true;
+    }
+
     /** Lets timed calls also be counted by their durations. Called after {@link #configure}, before the first probe. */
     static void countDurations() {
         Latencies.begin();

@@ -3,7 +3,10 @@ package loadhook;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Counts calls of methods with very many ids, in several threads. With an argument, the heap is full at first. */
+/**
+ * Counts calls of methods with very many ids, in several threads. With the argument {@code full}, the heap is full at
+ * first, with {@code few}, the tracker expects few methods.
+ */
 public final class ManyIds {
     private static final int THREADS = 8;
     private static final int ROUNDS = 3;
@@ -14,10 +17,14 @@ public final class ManyIds {
 
     public static void main(String[] args) throws Exception {
         Run.letThreadsWait();
+        boolean isFull = args.length != 0 && args[0].equals("full");
+        if (args.length != 0 && !isFull) {
+            Tracker.expectFewMethods();
+        }
         Tracker.configure(Timing.SAMPLED, 0, 1000);
         List<Object> filling = new ArrayList<>();
         int last = IDS.length;
-        if (args.length != 0) {
+        if (isFull) {
             // A full heap has room for few ids, so the threads call only few.
             last = 4;
             fill(filling);
