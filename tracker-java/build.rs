@@ -1,6 +1,9 @@
 //! Compiles the tracker's Java sources and lists the classes for the crate to embed.
 
 #[allow(unreachable_pub)]
+#[path = "src/boot.rs"]
+mod boot;
+#[allow(unreachable_pub)]
 #[path = "src/rename.rs"]
 mod rename;
 
@@ -69,10 +72,15 @@ fn build(out: &Path) -> Result<(), String> {
     let (verify, tracker): (Vec<_>, Vec<_>) =
         rest.into_iter().partition(|class| is_of(class, VERIFY));
     let mut list = String::new();
+    let tracker = superclasses_first(tracker);
+    let boot = tracker
+        .iter()
+        .map(|class| rename::renamed(&rename::renamed(class, &stands_for), &boot::boot_name));
     for (constant, classes) in [
+        ("BOOT_CLASSES", boot.collect()),
         ("CLASSES", tracker),
-        ("OFFLINE_CLASSES", offline),
-        ("VERIFY_CLASSES", verify),
+        ("OFFLINE_CLASSES", superclasses_first(offline)),
+        ("VERIFY_CLASSES", superclasses_first(verify)),
     ] {
         list.push_str(&embedded(constant, classes, out)?);
     }
@@ -82,7 +90,7 @@ fn build(out: &Path) -> Result<(), String> {
 /// Returns the Rust source that defines a constant. lib.rs documents the constants.
 fn embedded(constant: &str, classes: Vec<Vec<u8>>, out: &Path) -> Result<String, String> {
     let mut list = format!("const {constant}_HERE: &[(&str, &[u8])] = &[\n");
-    for class in superclasses_first(classes) {
+    for class in classes {
         let class = rename::renamed(&class, &stands_for);
         let name = rename::names(&class).0;
         let file = out.join(name.replace('/', ".") + ".class");

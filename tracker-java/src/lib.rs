@@ -5,23 +5,26 @@
 //! snapshots contain. An agent defines the classes in the boot loader under names in `java.lang`:
 //!
 //! ```
-//! let boot = |name: &str| {
-//!     let rest = name.strip_prefix("loadhook/")?;
-//!     Some(format!("java/lang/$Loadhook{}", rest.strip_prefix("Tracker").unwrap_or(rest)))
-//! };
-//! for (name, class) in loadhook_tracker::CLASSES {
-//!     let class = loadhook_tracker::renamed(class, &boot);
-//!     assert_eq!(loadhook_tracker::names(&class).0, boot(name).unwrap());
+//! for ((name, class), (boot_name, boot_class)) in loadhook_tracker::CLASSES.iter().zip(loadhook_tracker::BOOT_CLASSES) {
+//!     assert_eq!(loadhook_tracker::boot_name(name).as_deref(), Some(*boot_name));
+//!     assert_eq!(loadhook_tracker::names(boot_class).0, *boot_name);
+//!     assert_eq!(loadhook_tracker::renamed(class, &loadhook_tracker::boot_name), *boot_class);
 //! }
 //! ```
 #![forbid(unsafe_code)]
 
+mod boot;
 mod rename;
 
+pub use boot::{BOOT_TRACKER, boot_name};
 pub use rename::{names, renamed};
 
 /// Internal names and bytes of the tracker's classes, superclasses first.
 pub const CLASSES: &[(&str, &[u8])] = CLASSES_HERE;
+
+/// The same classes under their names in the boot loader. They are embedded too, because to rename them takes more than
+/// half a millisecond of the JVM's start.
+pub const BOOT_CLASSES: &[(&str, &[u8])] = BOOT_CLASSES_HERE;
 
 /// The additional classes that a program without an agent needs: their internal names and bytes, superclasses
 /// first.

@@ -1,10 +1,9 @@
-//! The tracker's classes, renamed for the boot loader. They are in the package `java.lang`, because every module reads
-//! `java.base`, and every loader finds `java.*`.
+//! Names of the tracker's classes in the boot loader, and which of them probes call.
 
 use loadhook_settings::{AgentOptions, Clock, Timing};
 
 /// The internal name of the class that probes call.
-pub(crate) const NAME: &str = "java/lang/$Loadhook";
+pub(crate) const NAME: &str = loadhook_tracker::BOOT_TRACKER;
 
 /// The class that probes call in a JVM without a compiler (`-Xint`), if calls are timed.
 const INTERPRETED: &str = "java/lang/$LoadhookInterpreted";
@@ -58,34 +57,6 @@ pub(crate) fn is_count_probe(class: &str, method: &str) -> bool {
         Some("Ids") => method == "of",
         _ => false,
     }
-}
-
-/// Converts the internal name of a class in the tracker's code to its name in the boot loader; `None` if the name
-/// stays.
-fn boot_name(name: &str) -> Option<String> {
-    match name {
-        "sun/misc/Unsafe" => return Some("jdk/internal/misc/Unsafe".to_owned()),
-        "loadhook/OutOfLine" => {
-            return Some("jdk/internal/vm/annotation/DontInline".to_owned());
-        }
-        "loadhook/Inlined" => {
-            return Some("jdk/internal/vm/annotation/ForceInline".to_owned());
-        }
-        _ => {}
-    }
-    let rest = name.strip_prefix("loadhook/")?;
-    Some(format!(
-        "{NAME}{}",
-        rest.strip_prefix("Tracker").unwrap_or(rest)
-    ))
-}
-
-/// Returns the boot names and the bytes of the classes, in the order in which they must be defined.
-pub(crate) fn classes() -> impl Iterator<Item = (String, Vec<u8>)> {
-    loadhook_tracker::CLASSES.iter().map(|(name, bytes)| {
-        let name = boot_name(name).unwrap_or_else(|| (*name).to_owned());
-        (name, loadhook_tracker::renamed(bytes, &boot_name))
-    })
 }
 
 #[cfg(test)]

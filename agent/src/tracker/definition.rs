@@ -2,9 +2,10 @@
 
 use std::sync::OnceLock;
 
+use loadhook_tracker::BOOT_CLASSES;
 use thiserror::Error;
 
-use super::classes::{NAME, classes};
+use super::classes::NAME;
 use super::client::TrackerClient;
 use crate::jvm::jni::{Jni, JniError};
 
@@ -51,16 +52,16 @@ pub(crate) fn tracker(jni: Jni<'_>) -> Result<&'static TrackerClient, NotDefined
         jni.ensure_local_capacity();
         let mut tracker = Err(NotDefined::Failed);
         let mut is_first = true;
-        for (name, bytes) in classes() {
+        for (name, bytes) in BOOT_CLASSES {
             let class = jni
-                .define_boot_class(&name, &bytes)
+                .define_boot_class(name, bytes)
                 .map_err(|error| match error {
                     // The exception shows that a class of this name exists already.
                     JniError::Thrown if is_first => NotDefined::OtherCopy,
                     _ => NotDefined::Failed,
                 })?;
             is_first = false;
-            if name == NAME {
+            if *name == NAME {
                 tracker = Ok(class);
             }
         }

@@ -8,6 +8,4 @@ pub(crate) mod heap_reserve;
 pub(crate) mod sizes;
 pub(crate) mod ticker;
 
-#[cfg(test)]
-pub(crate) use self::classes::classes;
 pub(crate) use self::classes::{NAME, PAUSABLE, is_count_probe, is_trackers, owner};

@@ -10,6 +10,7 @@ use loadhook_rewrite::constant_pool::Constant;
 use loadhook_rewrite::opcode::Opcode;
 use loadhook_rewrite::{ClassFile, CpIndex};
 use loadhook_testkit::corpus;
+use loadhook_tracker::BOOT_CLASSES;
 
 use super::METHODS;
 use crate::tracker;
@@ -25,7 +26,8 @@ struct Classes {
 
 impl Classes {
     fn of_jdk(feature: u32) -> Result<Self> {
-        let tracker = tracker::classes().map(|(name, bytes)| (name, Some(bytes)));
+        let tracker = BOOT_CLASSES.iter();
+        let tracker = tracker.map(|(name, bytes)| ((*name).to_owned(), Some(bytes.to_vec())));
         Ok(Classes {
             folder: corpus::jdk_classes(feature)?.join("java.base"),
             bytes: tracker.collect(),
@@ -58,11 +60,12 @@ impl Classes {
     fn overrides(&mut self, callee: &Method) -> Result<Vec<Method>> {
         let (owner, name, descriptor) = callee;
         if owner.starts_with(tracker::NAME) {
-            let own: Vec<String> = tracker::classes().map(|(name, _)| name).collect();
+            let own = BOOT_CLASSES.iter().map(|(name, _)| (*name).to_owned());
             let virtual_method =
                 |other: &String| other != owner && name != "<clinit>" && name != "<init>";
-            let others = own.into_iter().filter(virtual_method);
+            let others: Vec<String> = own.filter(virtual_method).collect();
             return Ok(others
+                .into_iter()
                 .map(|other| (other, name.clone(), descriptor.clone()))
                 .filter(|method| {
                     self.class(&method.0)
