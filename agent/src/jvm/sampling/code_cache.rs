@@ -133,8 +133,7 @@ impl CodeCache {
     /// Returns the header of the compiled method at `pc`.
     pub(super) fn header(&self, pc: usize) -> Option<Header> {
         let mut heaps = self.heaps().iter();
-        let block =
-            heaps.find_map(|heap| heap.block(pc, MAX_STEPS, |at| self.memory.byte(at)))?;
+        let block = heaps.find_map(|heap| heap.block(pc, MAX_STEPS, |at| self.memory.byte(at)))?;
         let blob = self.offsets.blob_of(block);
         let [size, orig_pc] = self
             .memory

@@ -66,7 +66,10 @@ mod tests {
     #[test]
     fn names_of_hidden_classes_are_equal() {
         let of_jvmti = ClassName::of_descriptor(b"LMain$$Lambda.0x0001;");
-        assert_eq!(of_jvmti, Some(ClassName::new(b"Main$$Lambda+0x0001".to_vec())));
+        assert_eq!(
+            of_jvmti,
+            Some(ClassName::new(b"Main$$Lambda+0x0001".to_vec()))
+        );
         assert_eq!(ClassName::of_descriptor(b"[LMain;"), None);
     }
 

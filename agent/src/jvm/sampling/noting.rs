@@ -131,7 +131,9 @@ impl Engine {
                 continue;
             }
             let listed = listed.get_or_insert_with(|| self.listed_by_name());
-            let classes = holders.name(memory, method).and_then(|name| listed.remove(&name));
+            let classes = holders
+                .name(memory, method)
+                .and_then(|name| listed.remove(&name));
             let classes = classes.iter().flatten();
             let classes: Vec<Local<'_>> = classes.map(|class| class.local()).collect();
             jni.framed(|jni| self.note_classes(jni, &classes));
@@ -170,7 +172,10 @@ impl Engine {
         let classes = lock(&self.to_note).classes.clone();
         let mut listed = ListedClasses::new();
         for class in classes {
-            let descriptor = self.jvmti.class_signature(class.local()).unwrap_or_default();
+            let descriptor = self
+                .jvmti
+                .class_signature(class.local())
+                .unwrap_or_default();
             if let Some(name) = ClassName::of_descriptor(&descriptor) {
                 listed.entry(name).or_default().push(class);
             }
