@@ -21,6 +21,7 @@ on_each_jdk!(
     collectors_have_their_time
     samples_and_allocations_in_snapshots
     the_end_is_not_missed
+    frames_of_a_brief_program_are_named
     processor_time_only
     probes_cost_is_no_methods_time
     performance_events_count_system_calls
@@ -383,6 +384,18 @@ fn the_end_is_not_missed(feature: u32) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// A program may end before its classes are noted. All frames of its samples have names, those of hidden classes too.
+fn frames_of_a_brief_program_are_named(feature: u32) -> Result<()> {
+    draw(|| {
+        let run = program(feature, &["brief", "30"], "sampler=async").run()?;
+        let rounds = inclusive(&run.profile, "rounds");
+        ensure!(rounds > 0, "{}: no sample", run.name);
+        let main = inclusive(&run.profile, "main");
+        ensure!(main >= rounds, "{}: {main} of {rounds}", run.name);
+        Ok(())
+    })
 }
 
 fn processor_time_only(feature: u32) -> Result<()> {

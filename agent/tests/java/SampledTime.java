@@ -55,6 +55,10 @@ public class SampledTime {
                 caller.start();
                 caller.join();
                 break;
+            case "brief":
+                Runnable body = () -> rounds(millis);
+                body.run();
+                break;
             case "exit":
                 rounds(millis);
                 System.exit(0);

@@ -33,29 +33,29 @@ impl HolderOffsets {
         let len = memory.short(symbol.checked_add(self.length)?)?;
         let mut name = vec![0; usize::from(len)];
         let is_read = memory.read(symbol.checked_add(self.body)?, &mut name);
-        is_read.then(|| ClassName::new(name))
+        is_read.then(|| ClassName::new(&name))
     }
 }
 
-/// The name of a class. Names of hidden classes are equal whether they come from HotSpot or from JVM TI: HotSpot writes
-/// a `+` before the address at their ends, JVM TI a `.`. Other classes may have the same name.
+/// The name of a class, without the number at the end of a hidden class's name. HotSpot and JVM TI write the number in
+/// different ways: `+0x…` and `.0x…`, and up to JDK 14 not at all and `/…`. So several classes may have the same name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ClassName(Vec<u8>);
 
 impl ClassName {
-    fn new(mut name: Vec<u8>) -> ClassName {
-        for byte in &mut name {
-            if *byte == b'+' {
-                *byte = b'.';
-            }
-        }
-        ClassName(name)
+    fn new(name: &[u8]) -> ClassName {
+        let is_mark = |byte: &u8| *byte == b'+' || *byte == b'.';
+        let end = name.iter().position(is_mark).unwrap_or(name.len());
+        let name = &name[..end];
+        let last = name.iter().rposition(|byte| *byte == b'/');
+        let number = last.filter(|at| name.get(at + 1).is_some_and(u8::is_ascii_digit));
+        ClassName(name[..number.unwrap_or(name.len())].to_vec())
     }
 
     /// Returns the name in a descriptor; `None` if the descriptor is that of an array.
     pub(super) fn of_descriptor(descriptor: &[u8]) -> Option<ClassName> {
         let name = descriptor.strip_prefix(b"L")?.strip_suffix(b";")?;
-        Some(ClassName::new(name.to_vec()))
+        Some(ClassName::new(name))
     }
 }
 
@@ -65,11 +65,14 @@ mod tests {
 
     #[test]
     fn names_of_hidden_classes_are_equal() {
-        let of_jvmti = ClassName::of_descriptor(b"LMain$$Lambda.0x0001;");
-        assert_eq!(
-            of_jvmti,
-            Some(ClassName::new(b"Main$$Lambda+0x0001".to_vec()))
-        );
+        for (of_hotspot, of_jvmti) in [
+            (&b"Main$$Lambda+0x0001"[..], &b"LMain$$Lambda.0x0001;"[..]),
+            (b"a/Main$$Lambda$1", b"La/Main$$Lambda$1/803040000;"),
+            (b"a/Main$1", b"La/Main$1;"),
+        ] {
+            let name = ClassName::of_descriptor(of_jvmti);
+            assert_eq!(name, Some(ClassName::new(of_hotspot)));
+        }
         assert_eq!(ClassName::of_descriptor(b"[LMain;"), None);
     }
 
@@ -91,7 +94,7 @@ mod tests {
         words[5] = usize::from_le_bytes(*b"MainElse");
         let memory = SafeMemory::open().unwrap();
         let name = offsets.name(&memory, address);
-        assert_eq!(name, Some(ClassName::new(b"Main".to_vec())));
+        assert_eq!(name, Some(ClassName::new(b"Main")));
         assert_eq!(offsets.name(&memory, 0), None);
         drop(words);
     }
