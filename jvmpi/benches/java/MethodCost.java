@@ -1,10 +1,14 @@
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.Arrays;
 
 /** Prints the nanoseconds of two bare calls of native methods, and those of one call of a method. */
 public class MethodCost {
-    static final int ROUNDS = 9;
+    static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+    /** Short rounds in turns, so that both kinds of calls meet the same other load of the machine. */
+    static final int ROUNDS = 90;
     /** A round takes so long that the clock does not matter, also if a call takes microseconds. */
-    static final long ROUND_NANOS = 100_000_000;
+    static final long ROUND_NANOS = 10_000_000;
 
     static volatile int sink;
 
@@ -36,13 +40,12 @@ public class MethodCost {
 
     static double nanos(boolean isBare) {
         int calls = 1000, batches = 0;
-        long began = System.nanoTime(), time;
+        long began = System.nanoTime(), cpuBegan = THREADS.getCurrentThreadCpuTime();
         do {
             sink = isBare ? bare(calls) : called(calls);
             batches++;
-            time = System.nanoTime() - began;
-        } while (time < ROUND_NANOS);
-        return time / ((double) calls * batches);
+        } while (System.nanoTime() - began < ROUND_NANOS);
+        return (THREADS.getCurrentThreadCpuTime() - cpuBegan) / ((double) calls * batches);
     }
 
     public static void main(String[] args) {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use loadhook_jvm::jni::Jni;
@@ -12,7 +12,7 @@ use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::sys::{self, JNI_VERSION_10};
 use loadhook_jvm::vm;
 
-use crate::abi::{Data, EnvId, Event, Int, Interface, event};
+use crate::abi::{Data, EnvId, Event, Int, Interface, MethodId, event};
 
 /// Maximum number of profilers in a JVM. Functions of JVMPI are not told which profiler calls them, so each profiler
 /// has functions of its own.
@@ -21,6 +21,9 @@ pub(super) const MOST_PROFILERS: usize = 4;
 /// A set of profilers: a bit for each.
 pub(super) type Profilers = u8;
 
+/// `NotifyEvent` of a profiler.
+type Notify = unsafe extern "C" fn(*mut Event);
+
 /// The interface of each profiler.
 static INTERFACES: [AtomicPtr<Interface>; MOST_PROFILERS] =
     [const { AtomicPtr::new(null_mut()) }; MOST_PROFILERS];
@@ -28,6 +31,8 @@ static INTERFACES: [AtomicPtr<Interface>; MOST_PROFILERS] =
 static ENABLED: [AtomicU8; event::COUNT] = [const { AtomicU8::new(0) }; event::COUNT];
 /// For each event, the profilers that get it: none before the JVM is initialised and after it has shut down.
 static WANTED: [AtomicU8; event::COUNT] = [const { AtomicU8::new(0) }; event::COUNT];
+/// See [`Sole`].
+static SOLE: AtomicU64 = AtomicU64::new(0);
 static RUNNING: AtomicBool = AtomicBool::new(false);
 static ENDING: AtomicBool = AtomicBool::new(false);
 static JVMTI: OnceLock<Jvmti> = OnceLock::new();
@@ -98,6 +103,9 @@ pub(super) fn set_enabled(event: Int, profiler: usize, enable: bool) {
     if RUNNING.load(Ordering::SeqCst) {
         WANTED[event as usize].store(who, Ordering::SeqCst);
     }
+    if (event::METHOD_ENTRY..=event::METHOD_EXIT).contains(&event) {
+        note_sole();
+    }
 }
 
 /// Begins or ends the delivery of events.
@@ -112,7 +120,96 @@ pub(super) fn set_running(running: bool) {
         };
         wanted.store(who, Ordering::SeqCst);
     }
+    note_sole();
 }
+
+/// The profiler that alone gets `METHOD_ENTRY` and `METHOD_EXIT`, while nobody gets `METHOD_ENTRY2`. One comparison with
+/// the value that a thread has noted shows that the thread needs no steps for other cases.
+///
+/// From the lowest bit: 32 zeros for the number of a method, the profiler's bit (see [`Profilers`]), the number of
+/// changes of these events, and a bit that is set if there is such a profiler.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sole(pub(super) u64);
+
+impl Sole {
+    const NONE: Sole = Sole(0);
+    const EXISTS: u64 = 1 << 63;
+    const CHANGE: u64 = 1 << (u32::BITS + Profilers::BITS);
+
+    #[inline(always)]
+    pub(super) fn exists(self) -> bool {
+        self.0 & Sole::EXISTS != 0
+    }
+
+    /// Returns the value after a change, for the present events.
+    fn next(self) -> Sole {
+        let change = (self.0 & !Sole::EXISTS | (Sole::CHANGE - 1)) + 1;
+        let entries = wanted(event::METHOD_ENTRY);
+        let exists = entries.is_power_of_two()
+            && wanted(event::METHOD_EXIT) == entries
+            && wanted(event::METHOD_ENTRY2) == 0;
+        let bits = u64::from(entries) << u32::BITS | Sole::EXISTS;
+        Sole(change & !Sole::EXISTS | if exists { bits } else { 0 })
+    }
+}
+
+/// Returns the profiler that alone gets events of methods now.
+#[inline(always)]
+pub(super) fn sole() -> Sole {
+    Sole(SOLE.load(Ordering::Acquire))
+}
+
+/// Brings [`SOLE`] up to date. To be called with the lock of [`changing`].
+fn note_sole() {
+    SOLE.store(sole().next().0, Ordering::Release);
+}
+
+/// The profiler to which a thread sends events of methods while this [`Sole`] is the present one.
+#[derive(Clone, Copy)]
+pub(super) struct Receiver {
+    pub(super) sole: Sole,
+    /// The function in the profiler's interface. A profiler may change it.
+    notify: *const Option<Notify>,
+}
+
+impl Receiver {
+    /// No profiler.
+    pub(super) const NONE: Receiver = Receiver {
+        sole: Sole::NONE,
+        notify: &raw const NO_NOTIFY,
+    };
+
+    pub(super) fn of(sole: Sole) -> Receiver {
+        let profiler = ((sole.0 >> u32::BITS) as Profilers).trailing_zeros() as usize;
+        let place = INTERFACES.get(profiler);
+        let interface = place.map_or(null_mut(), |place| place.load(Ordering::Acquire));
+        if !sole.exists() || interface.is_null() {
+            return Receiver::NONE;
+        }
+        // SAFETY: it is an interface, and interfaces are never freed.
+        let notify = unsafe { &raw const (*interface).notify_event };
+        Receiver { sole, notify }
+    }
+
+    /// Sends an event of a method to the profiler.
+    #[inline(always)]
+    pub(super) fn tell(&self, event_type: Int, env: EnvId, method: MethodId) {
+        let data = method_data(method);
+        let mut event = Event {
+            event_type,
+            env,
+            data,
+        };
+        // SAFETY: interfaces are never freed.
+        if let Some(notify) = unsafe { *self.notify } {
+            // SAFETY: it is the profiler's function.
+            unsafe { notify(&mut event) };
+        }
+    }
+}
+
+/// The function of a thread that sends to no profiler.
+static NO_NOTIFY: Option<Notify> = None;
 
 /// Returns whether events are delivered: from the JVM's initialisation until it has shut down.
 pub(super) fn is_running() -> bool {

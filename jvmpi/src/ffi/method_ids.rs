@@ -17,22 +17,16 @@ use loadhook_jvm::reference::Local;
 
 use super::layer;
 
-/// Ids of methods by number, in chunks that are made when they are needed.
-static CHUNKS: [AtomicPtr<Chunk>; MOST_CHUNKS] =
-    [const { AtomicPtr::new(null_mut()) }; MOST_CHUNKS];
-const MOST_CHUNKS: usize = 4096;
-const CHUNK: usize = 4096;
+/// Ids of methods by number. Each event reads one. The system gives memory only to those pages that are written.
+static IDS: [AtomicPtr<c_void>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
 /// The largest number of methods that can have a number. It bounds the layer's memory. Numbers of unloaded methods are
 /// not given again.
-pub(super) const MOST: usize = MOST_CHUNKS * CHUNK;
-type Chunk = [AtomicPtr<c_void>; CHUNK];
+pub(super) const MOST: usize = 1 << 24;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 /// The number of each method whose id is known. The method keeps its number when its class is retransformed, so that
 /// numbers are not used up.
 static NUMBERS: Mutex<Option<HashMap<MethodKey, u32>>> = Mutex::new(None);
-/// Held while a chunk is made.
-static MAKING: Mutex<()> = Mutex::new(());
 
 /// The name and the descriptor of a method.
 type Name = (Vec<u8>, Vec<u8>);
@@ -88,29 +82,13 @@ static WAITING: Mutex<Option<HashMap<Key, Vec<Vec<Numbered>>>>> = Mutex::new(Non
 fn next_number() -> Option<u32> {
     let next = |number: u32| ((number as usize) < MOST).then_some(number + 1);
     let number = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-    let number = number.ok()?;
-    let place = CHUNKS.get(number as usize / CHUNK)?;
-    if place.load(Ordering::Acquire).is_null() {
-        let _held = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-        if place.load(Ordering::Acquire).is_null() {
-            let chunk: Box<Chunk> = Box::new([const { AtomicPtr::new(null_mut()) }; CHUNK]);
-            place.store(Box::into_raw(chunk), Ordering::Release);
-        }
-    }
-    Some(number)
-}
-
-fn place(number: u32) -> Option<&'static AtomicPtr<c_void>> {
-    let chunk = CHUNKS.get(number as usize / CHUNK)?.load(Ordering::Acquire);
-    // SAFETY: chunks are never freed.
-    let chunk = unsafe { chunk.as_ref() }?;
-    chunk.get(number as usize % CHUNK)
+    number.ok()
 }
 
 /// Returns the id of a method by its number; `None` if it is not known.
 #[inline]
 pub(super) fn id(number: u32) -> Option<*mut c_void> {
-    let id = place(number)?.load(Ordering::Relaxed);
+    let id = IDS.get(number as usize)?.load(Ordering::Relaxed);
     (!id.is_null()).then_some(id)
 }
 
@@ -170,7 +148,7 @@ fn resolve(jvmti: Jvmti, class: Local<'_>, methods: &[Numbered]) -> bool {
     let mut numbers = numbers();
     let numbers = numbers.get_or_insert_default();
     for (number, name) in methods {
-        if let (Some(place), Some(id)) = (place(*number), ids.get(name)) {
+        if let (Some(place), Some(id)) = (IDS.get(*number as usize), ids.get(name)) {
             place.store(id.0, Ordering::Relaxed);
             numbers.insert(*id, *number);
         }

@@ -15,7 +15,7 @@ use loadhook_jvm::reference::Local;
 use loadhook_jvm::sys::{Int, Object};
 
 use super::calls::Call;
-use super::layer::{self, MOST_PROFILERS, Profilers};
+use super::layer::{self, MOST_PROFILERS, Profilers, Receiver};
 use super::threads::{self, Own};
 use super::{definitions, method_ids};
 use crate::abi::{Data, MethodEntry2, MethodId, event};
@@ -46,15 +46,43 @@ pub(super) fn begin(profiler: usize, event_type: Int) {
     }
 }
 
-/// Forgets those calls of a thread that began before events of methods began for the profilers.
-#[inline]
+/// Forgets those calls of a thread that began before events of methods began for the profilers. Afterwards the thread
+/// takes the short way of [`quick`], if there is one for the enabled events.
 fn drop_old_calls(own: &Own) {
+    let sole = layer::sole();
     // If the caller has seen that an event is enabled, the number of its beginning is seen, too.
     fence(Ordering::Acquire);
     let beginning = BEGINNINGS.load(Ordering::Relaxed);
     if own.beginning.get() != beginning {
         drop_calls_before(own, own.beginning.replace(beginning));
     }
+    if own.receiver.get().sole != sole {
+        own.receiver.set(Receiver::of(sole));
+    }
+}
+
+/// Runs `body` with the present profiler if one profiler alone gets events of methods, and this thread knows it. Returns
+/// whether the event has been sent. Otherwise the caller must send it.
+///
+/// Nearly all events take this short way, and a step more or less can be measured.
+#[inline(always)]
+fn quick(
+    env: *mut c_void,
+    number: u32,
+    body: impl FnOnce(&Own, Receiver, Call, MethodId) -> bool,
+) -> bool {
+    let sole = layer::sole();
+    if !sole.exists() {
+        return false;
+    }
+    let Some(method) = method_ids::id(number) else {
+        return false;
+    };
+    let sent = threads::on_placed(env, |own| {
+        let receiver = own.receiver.get();
+        receiver.sole == sole && body(own, receiver, Call::of_sole(number, sole), method)
+    });
+    sent == Some(true)
 }
 
 /// Forgets the calls of which a profiler was told that has disabled the events, or enabled them again after `before`.
@@ -121,7 +149,14 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_enter__I(
     _class: Object,
     number: Int,
 ) {
-    entered(env, null_mut(), number as u32);
+    let number = number as u32;
+    let is_sent = quick(env, number, |own, receiver, call, method| {
+        let tell = || receiver.tell(event::METHOD_ENTRY, own.shown(), method);
+        own.calls.enter(call, tell)
+    });
+    if !is_sent {
+        entered(env, null_mut(), number);
+    }
 }
 
 /// Called by the probe at the beginning of a method, with the receiver, for `METHOD_ENTRY2`.
@@ -138,8 +173,9 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_enter__Ljava_la
     entered(env, receiver, number as u32);
 }
 
-#[inline]
-fn entered(env: *mut c_void, receiver: Object, number: u32) {
+/// Notes a call, and sends its entry.
+#[cold]
+extern "C" fn entered(env: *mut c_void, receiver: Object, number: u32) {
     let one = layer::wanted(event::METHOD_ENTRY);
     let two = layer::wanted(event::METHOD_ENTRY2);
     let told: Profilers = one | two | layer::wanted(event::METHOD_EXIT);
@@ -149,32 +185,23 @@ fn entered(env: *mut c_void, receiver: Object, number: u32) {
     let Some(method) = method_ids::id(number) else {
         return;
     };
-    let call = Call {
-        method,
-        number,
-        told,
-    };
     layer::guarded((), move || {
         threads::on_own(env, move |own| {
             // If a profiler calls Java methods in its handler of an entry, the entries of these methods are not sent.
             // Otherwise there would be no end.
-            if own.is_told.get() {
+            if own.calls.is_telling() {
                 return;
             }
-            own.is_told.set(true);
             drop_old_calls(own);
-            own.calls.push(call);
-            if two == 0 {
-                layer::send(
-                    one,
-                    event::METHOD_ENTRY,
-                    own.shown(),
-                    layer::method_data(method),
-                );
-            } else {
-                send_with_receiver(own, env, (one, two), method, receiver);
-            }
-            own.is_told.set(false);
+            own.calls.grow_if_full();
+            own.calls.enter(Call::new(number, told), || {
+                if two == 0 {
+                    let data = layer::method_data(method);
+                    layer::send(one, event::METHOD_ENTRY, own.shown(), data);
+                } else {
+                    send_with_receiver(own, env, (one, two), method, receiver);
+                }
+            });
         });
     });
 }
@@ -209,7 +236,14 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_exit(
     _class: Object,
     number: Int,
 ) {
-    left(env, number as u32);
+    let number = number as u32;
+    let is_sent = quick(env, number, |own, receiver, call, method| {
+        let tell = || receiver.tell(event::METHOD_EXIT, own.shown(), method);
+        own.calls.leave(call, tell)
+    });
+    if !is_sent {
+        left(env, number);
+    }
 }
 
 /// Called by the probe where a constructor returns or an exception leaves it.
@@ -242,7 +276,7 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_caught(
     }
     layer::guarded((), move || {
         threads::on_own(env, move |own| {
-            if !own.is_told.get() {
+            if !own.calls.is_telling() {
                 drop_old_calls(own);
                 if let Some(outside) = own.calls.outside_of(number as u32) {
                     leave(own, outside + 1);
@@ -252,53 +286,41 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_caught(
     });
 }
 
-/// Sends the exit of a method, and before it those of all methods above it on the thread's stack. Does nothing once the
-/// JVM has shut down, see `threads::on_own`.
-#[inline]
-fn left(env: *mut c_void, number: u32) {
+/// Sends the exit of a method, and before it those of all methods above it on the thread's stack, since no probe saw
+/// them. Does nothing once the JVM has shut down, see `threads::on_own`.
+#[cold]
+extern "C" fn left(env: *mut c_void, number: u32) {
     if !layer::is_running() {
         return;
     }
     layer::guarded((), move || {
         threads::on_own(env, move |own| {
-            if own.is_told.get() {
+            if own.calls.is_telling() {
                 return;
             }
             drop_old_calls(own);
-            match own.calls.pop_of(number) {
-                Some(call) => send_exit(own, call),
-                None => left_with_others(own, number),
+            if let Some(outside) = own.calls.outside_of(number) {
+                leave(own, outside);
             }
         });
     });
 }
 
-/// Like [`left`], for a method that is not the innermost one: no probe saw the exits of those above it.
-#[cold]
-fn left_with_others(own: &Own, number: u32) {
-    if let Some(outside) = own.calls.outside_of(number) {
-        leave(own, outside);
-    }
-}
-
 /// Ends the innermost calls until `keep` are left, and sends their exits.
 fn leave(own: &Own, keep: usize) {
-    while let Some(call) = own.calls.pop_above(keep) {
-        send_exit(own, call);
+    own.calls.grow_if_full();
+    while let Some(call) = own.calls.last_above(keep) {
+        let is_left = own.calls.leave(call, || {
+            let to = layer::wanted(event::METHOD_EXIT) & call.told();
+            if let Some(method) = method_ids::id(call.number()).filter(|_| to != 0) {
+                let data = layer::method_data(method);
+                layer::send(to, event::METHOD_EXIT, own.shown(), data);
+            }
+        });
+        if !is_left {
+            return;
+        }
     }
-}
-
-#[inline]
-fn send_exit(own: &Own, call: Call) {
-    own.is_told.set(true);
-    let to = layer::wanted(event::METHOD_EXIT) & call.told;
-    layer::send(
-        to,
-        event::METHOD_EXIT,
-        own.shown(),
-        layer::method_data(call.method),
-    );
-    own.is_told.set(false);
 }
 
 /// Sends the exits of all methods of a thread that ends.

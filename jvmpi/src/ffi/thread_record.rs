@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::reference::{Global, Local};
 
-use super::calls::Call;
+use super::calls::Calls;
 use super::cpu_time::Meter;
 use super::layer::{self, MOST_PROFILERS, Profilers};
 use super::own;
@@ -85,7 +85,7 @@ pub(super) struct Virtual {
 #[derive(Default)]
 pub(super) struct Aside {
     pub(super) record: Option<Arc<Thread>>,
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Calls,
     pub(super) beginning: u32,
     pub(super) entering: Option<Entering>,
     pub(super) waiting: Option<Waiting>,

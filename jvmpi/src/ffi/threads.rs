@@ -13,28 +13,29 @@ use loadhook_jvm::reference::Local;
 
 use super::announcing::{self, Sending, of_end, of_thread};
 use super::calls::Calls;
-use super::layer;
+use super::layer::{self, Receiver};
 use super::thread_record::{Aside, Entering, Thread, Virtual, Waiting};
 use super::{own, virtual_ids};
 use crate::abi::EnvId;
 
 /// The state that only the thread itself uses. While a carrier runs a virtual thread that profilers see, it is the state
-/// of the virtual thread.
+/// of the virtual thread. The fields that every entry and exit of a method reads are next to each other.
+#[repr(C)]
 pub(super) struct Own {
-    /// JNI's environment of the thread; 0 while the thread has no record.
-    env: Cell<usize>,
+    /// The receiver of methods' events for which `calls` is up to date.
+    pub(super) receiver: Cell<Receiver>,
+    /// The calls of methods that have begun and not ended.
+    pub(super) calls: Calls,
     /// The id by which profilers know the thread.
     shown: Cell<EnvId>,
+    /// JNI's environment of the thread; 0 while the thread has no record.
+    env: Cell<usize>,
     record: RefCell<Option<Arc<Thread>>>,
     /// The state of the carrier, while it runs a virtual thread.
     carrier: RefCell<Option<Aside>>,
     /// The processor time that virtual threads had on this carrier.
     carried: Cell<i64>,
-    /// True while a profiler is told of an entry or exit.
-    pub(super) is_told: Cell<bool>,
-    /// The calls of methods that have begun and not ended.
-    pub(super) calls: Calls,
-    /// The number of beginnings of methods' events (see `methods::begin`) when `calls` was used last.
+    /// The number of the last beginning of methods' events (`methods::begin`) when `calls` was used.
     pub(super) beginning: Cell<u32>,
     /// The wait to enter a monitor, while there is one.
     pub(super) entering: Cell<Option<Entering>>,
@@ -45,13 +46,13 @@ pub(super) struct Own {
 thread_local! {
     static OWN: Own = const {
         Own {
-            env: Cell::new(0),
+            receiver: Cell::new(Receiver::NONE),
+            calls: Calls::new(),
             shown: Cell::new(null_mut()),
+            env: Cell::new(0),
             record: RefCell::new(None),
             carrier: RefCell::new(None),
             carried: Cell::new(0),
-            is_told: Cell::new(false),
-            calls: Calls::new(),
             beginning: Cell::new(0),
             entering: Cell::new(None),
             waiting: Cell::new(None),
@@ -59,7 +60,9 @@ thread_local! {
     };
 }
 
-/// The state of a thread, by the thread's environment of JNI. A virtual thread has the place of its carrier.
+/// The state of a thread, by the thread's environment of JNI. A virtual thread has the place of its carrier. Threads
+/// share no line of the processor's cache.
+#[repr(align(64))]
 struct Place {
     env: AtomicUsize,
     own: AtomicPtr<Own>,
@@ -73,7 +76,7 @@ static PLACES: [Place; 1 << PLACE_BITS] = [const {
         own: AtomicPtr::new(null_mut()),
     }
 }; 1 << PLACE_BITS];
-const PLACE_BITS: u32 = 10;
+const PLACE_BITS: u32 = 12;
 
 /// Threads by environment. `None` stands for a thread that has ended while the JVM's list of threads was read.
 static THREADS: RwLock<Option<HashMap<usize, Option<Arc<Thread>>>>> = RwLock::new(None);
@@ -98,16 +101,28 @@ fn known(env: EnvId) -> Option<Arc<Thread>> {
 /// gets the environment of an ended thread would find the state of the ended thread.
 #[inline]
 pub(super) fn on_own<T>(env: EnvId, body: impl FnOnce(&Own) -> T) -> Option<T> {
-    let place = place(env.addr());
-    let own = if place.env.load(Ordering::Relaxed) == env.addr() {
-        place.own.load(Ordering::Relaxed).cast_const()
-    } else {
-        find_own(env)?
+    let own = match placed(env) {
+        Some(own) => own,
+        None => find_own(env)?,
     };
     // SAFETY: the calling thread has this environment. A thread that had it before has left the place in its
     // `ThreadEnd`, which comes as long as the JVM has not shut down. The state stays where it is, and leaves its place
     // before it is dropped.
     Some(body(unsafe { &*own }))
+}
+
+/// Like [`on_own`], for a thread that has a place; `None` for others.
+#[inline(always)]
+pub(super) fn on_placed<T>(env: EnvId, body: impl FnOnce(&Own) -> T) -> Option<T> {
+    // SAFETY: as in `on_own`.
+    placed(env).map(|own| body(unsafe { &*own }))
+}
+
+#[inline(always)]
+fn placed(env: EnvId) -> Option<*const Own> {
+    let place = place(env.addr());
+    let is_own = place.env.load(Ordering::Relaxed) == env.addr();
+    is_own.then(|| place.own.load(Ordering::Relaxed).cast_const())
 }
 
 /// Finds the state of the calling thread without its place.
@@ -121,9 +136,11 @@ fn find_own(env: EnvId) -> Option<*const Own> {
 
 #[inline]
 fn place(env: usize) -> &'static Place {
-    // The highest bits of the product depend on all bits of the environment.
-    let hash = (env as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACE_BITS);
-    &PLACES[hash as usize]
+    // Environments are 1,024 bytes or more apart, on JDK 11 multiples of 2,048. A product would take longer.
+    let hash = env ^ env >> PLACE_BITS;
+    let offset = hash & ((PLACES.len() - 1) * size_of::<Place>());
+    // SAFETY: it is the offset of a place.
+    unsafe { &*PLACES.as_ptr().byte_add(offset) }
 }
 
 /// Returns whether the calling thread has started and has not ended.
@@ -176,7 +193,6 @@ impl Own {
         self.shown.set(null_mut());
         self.carried.set(0);
         self.record.replace(None);
-        self.is_told.set(false);
         self.calls.clear();
         self.entering.set(None);
         self.waiting.set(None);
@@ -224,8 +240,9 @@ impl Own {
 
     fn exchange(&self, aside: &mut Aside) {
         aside.record = self.record.replace(aside.record.take());
-        aside.calls = self.calls.replace(std::mem::take(&mut aside.calls));
+        self.calls.swap(&aside.calls);
         aside.beginning = self.beginning.replace(aside.beginning);
+        self.receiver.set(Receiver::NONE);
         aside.entering = self.entering.replace(aside.entering.take());
         aside.waiting = self.waiting.replace(aside.waiting);
     }
