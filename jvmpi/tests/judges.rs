@@ -195,6 +195,10 @@ fn profilers_agree_on_virtual_threads() -> Result<()> {
 }
 
 fn dumper(feature: u32) -> Result<()> {
+    let output = Run::new(feature, "dumper", "late").judged(1)?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let dumps = numbers(&stderr)?.remove("total late-dumps");
+    ensure!(dumps == Some(1), "{dumps:?} dumps: {stderr}");
     Run::new(feature, "dumper", "").judged(1).map(drop)
 }
 

@@ -95,16 +95,14 @@ impl Drop for Sending {
     }
 }
 
-/// Waits until no other thread is sending the definition of `id`.
+/// Waits until no other thread is sending the definition of `id`. Returns false if one still is after [`PATIENCE`].
 #[inline]
-pub(super) fn wait_for(id: usize) {
-    if COUNT.load(Ordering::SeqCst) != 0 {
-        wait(id);
-    }
+pub(super) fn wait_for(id: usize) -> bool {
+    COUNT.load(Ordering::SeqCst) == 0 || wait(id)
 }
 
 #[cold]
-fn wait(id: usize) {
+fn wait(id: usize) -> bool {
     let me = own::token();
     let is_awaited = |it: &&Entry| {
         let is_of_kind = (it.first ^ id) & KIND == 0;
@@ -117,10 +115,11 @@ fn wait(id: usize) {
         let waited = SENT.wait_timeout_while(held, PATIENCE, is_unchanged);
         let (now, result) = waited.unwrap_or_else(PoisonError::into_inner);
         if result.timed_out() {
-            return;
+            return false;
         }
         held = now;
     }
+    true
 }
 
 #[cfg(test)]

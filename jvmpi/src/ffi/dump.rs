@@ -9,7 +9,7 @@ use super::dump_records::Bytes;
 use super::heap_copy::HeapCopy;
 use super::layer::{self, Profilers};
 use super::stacks::Traces;
-use super::{arrivals, collections, definitions, tags};
+use super::{arrivals, collections, definitions, tags, thread_events};
 use crate::abi::{Data, HeapDump, Int, ObjectDump, REQUESTED, event, kind};
 
 /// `JVMPI_DUMP_LEVEL_2`.
@@ -19,16 +19,18 @@ pub(super) const HIGHEST_LEVEL: Int = 2;
 pub(super) fn heap(jni: Jni<'_>, level: Int, to: Profilers) -> bool {
     collections::disable();
     let dumped = if level == 0 {
-        list(jni).map(|bytes| (bytes, Vec::new()))
+        list(jni).map(|bytes| (bytes, Vec::new(), None))
     } else {
         HeapCopy::of_all(jni, level == HIGHEST_LEVEL).map(|copy| {
             let mut bytes = Bytes::default();
-            let envs = copy.roots(&mut bytes);
+            // No thread that the dump names ends until it is sent.
+            let held = thread_events::hold_ends();
+            let envs = copy.roots(&mut bytes, to);
             copy.records(&mut bytes);
-            (bytes, envs)
+            (bytes, envs, Some(held))
         })
     };
-    let sent = dumped.is_some_and(|(bytes, envs)| {
+    let sent = dumped.is_some_and(|(bytes, envs, _held)| {
         let traces = Traces::of(&envs);
         let (begin, end) = bytes.range();
         let (raw, num_traces) = traces.raw();

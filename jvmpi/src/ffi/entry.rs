@@ -25,7 +25,10 @@ enum LoadError {
     Options(#[from] OptionsError),
     #[error("this JVM has no JVM TI version 11; use JDK 11 or later")]
     NoJvmti,
-    #[error("the events that the layer needs cannot be enabled ({0}); run without other agents")]
+    #[error(
+        "the events that the layer needs cannot be enabled ({0}); run without other agents, and use a HotSpot JVM for \
+         virtual=threads"
+    )]
     NoEvents(jvmti::Error),
     #[error(
         "virtual=threads needs a processor of the kind x86-64; leave it out, and virtual threads appear as their carriers"

@@ -1,6 +1,7 @@
 //! A copy of objects with their references and values, from which the records of dumps are written.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use loadhook_jvm::heap_walk::{NewlyTagged, Source, Tagged, Variable, Visitor};
 use loadhook_jvm::jni::Jni;
@@ -8,8 +9,9 @@ use loadhook_jvm::jvmti_classes::FieldInfo;
 use loadhook_jvm::reference::Local;
 
 use super::dump_records::Bytes;
-use super::layer;
-use super::{arrivals, definitions, stacks, tags, threads};
+use super::layer::{self, Profilers};
+use super::thread_record::Thread;
+use super::{arrivals, definitions, stacks, tags, thread_events, threads};
 use crate::abi::{Int, kind};
 
 /// Tags of records.
@@ -62,8 +64,8 @@ pub(super) struct HeapCopy {
     classes: HashMap<usize, Class>,
     objects: BTreeMap<usize, Object>,
     roots: Vec<Root>,
-    /// Environments of threads, by the ids of the threads' objects.
-    threads: HashMap<usize, usize>,
+    /// Threads, by the ids of their objects.
+    threads: HashMap<usize, Arc<Thread>>,
     /// Objects that got their id in the walk.
     new: Vec<NewlyTagged>,
 }
@@ -80,7 +82,7 @@ impl HeapCopy {
         };
         for thread in threads::all() {
             let id = definitions::id_of(jni, thread.object());
-            copy.threads.insert(id, thread.env);
+            copy.threads.insert(id, thread);
         }
         jni.framed(|jni| {
             jni.ensure_local_capacity();
@@ -207,18 +209,26 @@ impl HeapCopy {
         fields
     }
 
-    /// Writes the records of roots. Returns the environments of the threads that have roots.
-    pub(super) fn roots(&self, bytes: &mut Bytes) -> Vec<usize> {
+    /// Writes the records of roots. Returns the environments of the threads that have roots. Names only threads that
+    /// the profilers of `to` know.
+    pub(super) fn roots(&self, bytes: &mut Bytes, to: Profilers) -> Vec<usize> {
+        let known: HashMap<usize, usize> = self
+            .threads
+            .iter()
+            .filter(|(_, thread)| thread_events::is_known(thread, to))
+            .map(|(id, thread)| (*id, thread.env))
+            .collect();
         let mut envs: BTreeSet<usize> = BTreeSet::new();
         let mut depths: HashMap<usize, i32> = HashMap::new();
         for root in &self.roots {
             let env = match root.variable {
-                Some(variable) => self.threads.get(&(variable.thread_tag as usize)).copied(),
-                None => self.threads.get(&root.object).copied(),
+                Some(variable) => known.get(&(variable.thread_tag as usize)).copied(),
+                None => known.get(&root.object).copied(),
             };
             let needs_env =
                 [record::JNI_LOCAL, record::JAVA_FRAME, record::THREAD_BLOCK].contains(&root.tag);
-            // A thread that has ended has no environment, nor has a virtual thread that profilers do not see.
+            // A thread that has ended or is just starting has no environment here, nor has a virtual thread that
+            // profilers do not see.
             let tag = if needs_env && env.is_none() {
                 record::UNKNOWN
             } else {

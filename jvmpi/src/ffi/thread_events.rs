@@ -59,8 +59,8 @@ pub(super) fn hold_ends() -> Sending {
 pub(super) fn is_known(thread: &Thread, to: Profilers) -> bool {
     let told = thread.announced.load(Ordering::SeqCst);
     // Another thread may still be sending the `THREAD_START`.
-    announcing::wait_for(of_thread(thread.env));
-    told != Profilers::MAX && layer::wanted(event::THREAD_START) & to & !told == 0
+    let is_sent = announcing::wait_for(of_thread(thread.env));
+    is_sent && told != Profilers::MAX && layer::wanted(event::THREAD_START) & to & !told == 0
 }
 
 /// Sends the requested `THREAD_START`.

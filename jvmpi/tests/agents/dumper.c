@@ -2,6 +2,9 @@
  * A dumper of the heap: at JVM_SHUT_DOWN it requests heap dumps of all levels and walks them to their last byte, with the
  * fields and interfaces of CLASS_LOAD as the key. Every object is dumped once, every reference leads to a dumped object,
  * and the program's objects have the program's values. OBJECT_DUMP of single objects gives the same records.
+ *
+ * Options: late requests a dump, instead of all that, while a THREAD_START is being handled, and checks that the dump does
+ * not name this thread.
  */
 #include "classes.h"
 #include "reader.h"
@@ -17,6 +20,8 @@ static size_t reference_count, reference_capacity;
 static int roots, sticky_roots, nodes, node_arrays, classes_dumped;
 static jobjectID a_node, an_array, a_reference_array, a_class, a_string;
 static int object_dumps, undefined_classes;
+static int is_late;
+static volatile int is_starting;
 
 static const Class NO_SUPER;
 
@@ -303,6 +308,31 @@ static void on_heap_dump(JVMPI_Event *event) {
     say("level %d: %zu objects, %d roots, %zu references", level, dumped.filled, roots, reference_count);
 }
 
+/* Only the roots, since CLASS_LOAD of some classes is sent at the end of the program. */
+static void on_late_dump(JVMPI_Event *event) {
+    Reader reader = reader_of("HEAP_DUMP", event->u.heap_dump.begin, event->u.heap_dump.end);
+    while (reader.at < reader.end && (*reader.at < JVMPI_GC_CLASS_DUMP || *reader.at == JVMPI_GC_ROOT_UNKNOWN)) {
+        record(&reader, 0);
+    }
+    for (int i = 0; i < event->u.heap_dump.num_traces; i++) {
+        EXPECT(known_thread(event->u.heap_dump.traces[i].env_id), "HEAP_DUMP: a trace of an unknown thread");
+    }
+    total("late-dumps", roots > 100);
+}
+
+static void on_start(JVMPI_Event *event) {
+    if (strcmp(event->u.thread_start.thread_name, "late") == 0) {
+        is_starting = 1;
+        /* Longer than the layer waits for it. */
+        usleep(500000);
+    }
+    on_thread_start(event);
+}
+
+static void nothing(void *argument) {
+    (void)argument;
+}
+
 static void on_object_dump(JVMPI_Event *event) {
     char *data = event->u.object_dump.data;
     Reader reader = reader_of("OBJECT_DUMP", data, data + event->u.object_dump.data_len);
@@ -325,8 +355,21 @@ static void request(jint event, void *argument) {
     EXPECT(result == JVMPI_SUCCESS, "RequestEvent(%d) returned %d", event, result);
 }
 
+static void on_init_done(void) {
+    JVMPI_HeapDumpArg argument = {.heap_dump_level = level = JVMPI_DUMP_LEVEL_1};
+    EXPECT(CALL(CreateSystemThread)("late", JVMPI_NORMAL_PRIORITY, nothing) == JNI_OK, "CreateSystemThread");
+    while (!is_starting) {
+        usleep(1000);
+    }
+    request(JVMPI_EVENT_HEAP_DUMP, &argument);
+}
+
 static void on_shut_down(void) {
     JVMPI_HeapDumpArg argument;
+    if (is_late) {
+        verdict();
+        return;
+    }
     /* As HPROF did. The layer defines the classes that nothing has needed so far when CLASS_LOAD is disabled. */
     for (jint event = 1; event <= JVMPI_MAX_EVENT_TYPE_VAL; event++) {
         CALL(DisableEvent)(event, NULL);
@@ -362,16 +405,19 @@ static void notify(JVMPI_Event *event) {
         on_class_unload(event);
         break;
     case JVMPI_EVENT_THREAD_START:
-        on_thread_start(event);
+        on_start(event);
         break;
     case JVMPI_EVENT_THREAD_END:
         on_thread_end(event);
         break;
     case JVMPI_EVENT_HEAP_DUMP | JVMPI_REQUESTED_EVENT:
-        on_heap_dump(event);
+        (is_late ? on_late_dump : on_heap_dump)(event);
         break;
     case JVMPI_EVENT_OBJECT_DUMP | JVMPI_REQUESTED_EVENT:
         on_object_dump(event);
+        break;
+    case JVMPI_EVENT_JVM_INIT_DONE:
+        on_init_done();
         break;
     case JVMPI_EVENT_JVM_SHUT_DOWN:
         on_shut_down();
@@ -382,10 +428,13 @@ static void notify(JVMPI_Event *event) {
 }
 
 JNIEXPORT jint JNICALL JVM_OnLoad(JavaVM *vm, char *options, void *reserved) {
-    (void)options;
     (void)reserved;
     if (begin(vm, notify) != JNI_OK) {
         return JNI_ERR;
+    }
+    is_late = options && strstr(options, "late");
+    if (is_late) {
+        enable(JVMPI_EVENT_JVM_INIT_DONE);
     }
     enable(JVMPI_EVENT_CLASS_LOAD);
     enable(JVMPI_EVENT_CLASS_UNLOAD);
