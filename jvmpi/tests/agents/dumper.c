@@ -21,7 +21,7 @@ static int roots, sticky_roots, nodes, node_arrays, classes_dumped;
 static jobjectID a_node, an_array, a_reference_array, a_class, a_string;
 static int object_dumps, undefined_classes;
 static int is_late;
-static volatile int is_starting;
+static volatile int is_starting, is_dumped;
 
 static const Class NO_SUPER;
 
@@ -318,13 +318,16 @@ static void on_late_dump(JVMPI_Event *event) {
         EXPECT(known_thread(event->u.heap_dump.traces[i].env_id), "HEAP_DUMP: a trace of an unknown thread");
     }
     total("late-dumps", roots > 100);
+    is_dumped = 1;
 }
 
 static void on_start(JVMPI_Event *event) {
     if (strcmp(event->u.thread_start.thread_name, "late") == 0) {
         is_starting = 1;
         /* Longer than the layer waits for it. */
-        usleep(500000);
+        for (int i = 0; i < 30000 && !is_dumped; i++) {
+            usleep(1000);
+        }
     }
     on_thread_start(event);
 }
