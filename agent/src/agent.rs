@@ -64,7 +64,7 @@ impl Agent {
         self.instrumentation.hook.options()
     }
 
-    /// Returns whether the class-load hook is enabled while nothing is paused.
+    /// Returns whether the agent needs the class-load hook when it is not paused.
     pub(crate) fn has_hook(&self) -> bool {
         let selects_none = self.instrumentation.hook.watch().filter.selects_none();
         (self.options().rewrites() && !selects_none) || self.sees_redefinitions()

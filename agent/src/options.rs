@@ -42,7 +42,9 @@ pub(crate) struct Options {
 impl Options {
     /// Resolves the options in the process with this id.
     ///
-    /// # Errors Fails if a file of patterns cannot be read.
+    /// # Errors
+    ///
+    /// Fails if a file of patterns cannot be read.
     pub(crate) fn resolve(
         settings: AgentOptions,
         process: u32,

@@ -34,7 +34,7 @@ use loadhook_text::width::width;
 
 use crate::output::say;
 
-/// Profiles Java programs by counting and timing every call.
+/// Profiles Java programs: counts calls, and shows which methods take the time.
 #[derive(Debug, Parser)]
 #[command(name = "loadhook", version, arg_required_else_help = true)]
 struct CommandLine {

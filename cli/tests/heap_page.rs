@@ -244,7 +244,7 @@ fn suspects_are_shown_with_their_accumulation_point() {
     let shown = run(&page(&writer.finish(), &[]).0, script);
     let expected = "\
 test.Pair 0x1000 retains 9.9 KB (75.8 %). Nearly all of it is retained by java.lang.Object[] 0x2000, \
-which retains 9.9 KB. There it fans out: 10 objects of byte[] below it retain 9.8 KB.
+which retains 9.9 KB. Directly below this object, 10 objects of byte[] retain 9.8 KB.
 Dominated by the accumulation point
 10 objects of byte[] · retain 9.8 KB · the largest byte[] 0x100000
 1 object of test.Pair · retains 24 bytes · test.Pair 0x3000

@@ -94,7 +94,7 @@ fn faults_are_placed_and_the_part_before_them_is_shown() {
         (
             "bad.txt",
             &garbage,
-            "line 14, column 7: this is not a row of the table",
+            "line 14, column 7: this is not a valid row of the table",
         ),
     ] {
         fs::write(path.join(name), text).expect("the folder can be written");

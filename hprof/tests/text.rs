@@ -102,19 +102,19 @@ fn faults_have_their_places() {
     for (lines, expected) in [
         (
             "garbage\n",
-            "line 7, column 1: this is not a line of HPROF's text",
+            "line 7, column 1: this is not a valid line of HPROF's text",
         ),
         (
             "THREAD END (id = x)\n",
-            "line 7, column 18: this is not the end of a thread",
+            "line 7, column 18: this is not a valid `THREAD END` line",
         ),
         (
             "TRACE 1:\n\tno place\n",
-            "line 8, column 2: this is not a frame",
+            "line 8, column 2: this is not a valid frame of a trace",
         ),
         (
             "CPU SAMPLES BEGIN (total = 1) now\n   1 10.00% 10.00% x 1 A.b\n",
-            "line 8, column 20: this is not a row of the table",
+            "line 8, column 20: this is not a valid row of the table",
         ),
         (
             "CPU TIME (ms) BEGIN (total = 1) now\n",
@@ -122,7 +122,7 @@ fn faults_have_their_places() {
         ),
         (
             &format!("{heap}\tfield\t\tq\n"),
-            "line 9, column 9: this is not a reference",
+            "line 9, column 9: this is not a valid reference of a heap dump",
         ),
         (
             heap,

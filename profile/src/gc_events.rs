@@ -9,8 +9,8 @@
 //! keep to this rule: it may move an object to the address of another one before that one is moved or freed. In a
 //! ring of moves this is unavoidable. So between [`Event::CollectionStart`] and [`Event::CollectionFinish`]
 //! (JVMPI's `GC_START` and `GC_FINISH`), a move may go to an id in use. Until the object that was there first is
-//! moved or freed, the id names that object. This must happen by the end of the collection: a move to its address
-//! does not free it.
+//! itself moved or freed, the id names that first object. It must be moved or freed before the collection ends: that
+//! another object moves to its address does not free it.
 //!
 //! # Example
 //!

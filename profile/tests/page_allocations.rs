@@ -298,7 +298,7 @@ fn rows_of_many_threads_are_merged() {
     assert_eq!(seen.next(), Some("true"));
     let said = seen.next().expect("the script returns two lines");
     assert!(
-        said.starts_with("This thread allocated so little that "),
+        said.starts_with("This thread allocated too little to have a table of its own"),
         "{said}"
     );
     let all: Value = serde_json::from_str(seen.next().expect("the script returns two lines"))

@@ -119,7 +119,9 @@ pub(super) struct Stack {
 impl Samples {
     /// Adds the capabilities that this mode needs, and makes the tables. Called in `Agent_OnLoad`.
     ///
-    /// # Errors Returns error 98 if another agent samples allocations, because only one agent of a JVM can.
+    /// # Errors
+    ///
+    /// Returns error 98 if another agent samples allocations, because only one agent of a JVM can.
     pub(crate) fn prepare(
         jvmti: Jvmti,
         mode: AllocationMode,

@@ -36,7 +36,9 @@ pub(crate) struct NotListed;
 /// Retransforms each loaded class that `is_meant` accepts, once. Waits for classes that the hook got before this call,
 /// and that the JVM does not list yet. Ends early if `goes_on` returns false.
 ///
-/// # Errors Fails if the JVM could not list the classes at any look.
+/// # Errors
+///
+/// Fails if the JVM could not list the classes at any look.
 pub(super) fn change(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,

@@ -22,7 +22,9 @@ const LOOKS: Looks = Looks { most: 2, empty: 2 };
 /// Replaces the filters of watched and of traced methods. Retransforms the loaded classes for which the old and the new
 /// choice may differ. Ends early if `goes_on` returns false.
 ///
-/// # Errors Fails if the JVM does not list its classes. The old filters then apply again.
+/// # Errors
+///
+/// Fails if the JVM does not list its classes. The old filters then apply again.
 pub(crate) fn replace_filters(
     instrumentation: &Instrumentation,
     hidden_classes: &HiddenClasses,

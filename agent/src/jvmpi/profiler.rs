@@ -35,7 +35,7 @@ use crate::tracker::heap_reserve::has_concurrent_collector;
 const NOTE: &str = "recorded through JVMPI, which does not report class loaders, hidden classes and virtual threads";
 
 /// The note of a profile whose objects cannot be collected before it is written.
-const AT_LAST_COLLECTION: &str = "objects shown as alive were not known to be dead at the last collection; this garbage collector cannot run while the JVM ends";
+const AT_LAST_COLLECTION: &str = "some objects shown as alive may be dead: this garbage collector cannot run while the JVM ends, so only objects that it freed before are known to be dead";
 
 /// The reason why the agent is not loaded as a JVMPI profiler.
 #[derive(Debug, Error)]

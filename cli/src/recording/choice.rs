@@ -301,7 +301,7 @@ pub(super) fn refused(conflict: Conflict) -> anyhow::Error {
         ),
         Conflict::ContextWithoutExact => anyhow!("--alloc-context needs --alloc exact"),
         Conflict::LatenciesWithoutTimes => anyhow!(
-            "--latencies needs --timing exact (its default) or adaptive: the other timings do not time calls"
+            "--latencies needs --timing exact (the default with --latencies) or adaptive: the other timings do not time calls"
         ),
         Conflict::ContextWithSamples => anyhow!(
             "--alloc-context cannot be combined with --timing sampled, which does not record the calls that lead to an allocation; for these and times, use --timing adaptive"

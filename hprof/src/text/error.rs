@@ -28,7 +28,7 @@ pub enum TextErrorKind {
     #[error("the line is longer than {0} bytes")]
     LongLine(usize),
     /// A line is not allowed here, or its text differs from the format.
-    #[error("this is not {0}")]
+    #[error("this is not a valid {0}")]
     NotA(&'static str),
     /// The file ends too soon, because the JVM ended or the disk was full while the file was written.
     #[error("the file is cut off: {0} is missing")]

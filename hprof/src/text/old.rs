@@ -73,7 +73,7 @@ impl OldCall {
                 continue;
             }
             let row = OldCall::parse(text);
-            rows.push(row.ok_or_else(|| fault(TextErrorKind::NotA("a row of the list")))?);
+            rows.push(row.ok_or_else(|| fault(TextErrorKind::NotA("row of the list")))?);
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ mod tests {
             (
                 LIST.replace("1000 A", "x A"),
                 0,
-                "line 2, column 1: this is not a row of the list",
+                "line 2, column 1: this is not a valid row of the list",
             ),
             (
                 LIST.trim_end().to_owned(),

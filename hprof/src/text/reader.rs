@@ -145,13 +145,15 @@ impl<R: BufRead> Reader<R> {
             Section::Top | Section::Trace => self.top_line(text),
             Section::Heap(of) => self.heap_line(of, text),
             Section::Sites if text == SITES_END => Ok(self.end(Line::SitesEnd)),
-            Section::Sites => self.read(text, "a site", |line| Site::parse(line).map(Line::Site)),
+            Section::Sites => self.read(text, "row of the sites", |line| {
+                Site::parse(line).map(Line::Site)
+            }),
             Section::Costs(kind) => {
                 let end = Line::CostsEnd(kind);
                 if text == end.to_string() {
                     return Ok(self.end(end));
                 }
-                self.read(text, "a row of the table", |line| {
+                self.read(text, "row of the table", |line| {
                     Cost::parse(line).map(Line::Cost)
                 })
             }
@@ -173,29 +175,29 @@ impl<R: BufRead> Reader<R> {
     fn top_line(&mut self, text: &str) -> Result<Line, TextError> {
         self.section = Section::Top;
         if text.starts_with("THREAD START ") {
-            return self.read(text, "the start of a thread", |line| {
+            return self.read(text, "`THREAD START` line", |line| {
                 ThreadStart::parse(line).map(Line::ThreadStart)
             });
         }
         if text.starts_with("THREAD END ") {
-            return self.read(text, "the end of a thread", |line| {
+            return self.read(text, "`THREAD END` line", |line| {
                 ThreadEnd::parse(line).map(Line::ThreadEnd)
             });
         }
         if text.starts_with("TRACE ") {
-            let line = self.read(text, "a trace", |line| {
+            let line = self.read(text, "`TRACE` line", |line| {
                 TraceHead::parse(line).map(Line::Trace)
             })?;
             return Ok(self.begin(Section::Trace, line));
         }
         if text.starts_with("HEAP DUMP BEGIN ") {
-            let line = self.read(text, "the beginning of a heap dump", |line| {
+            let line = self.read(text, "`HEAP DUMP BEGIN` line", |line| {
                 HeapBegin::parse(line).map(Line::HeapBegin)
             })?;
             return Ok(self.begin(Section::Heap(None), line));
         }
         if text.starts_with("SITES BEGIN ") {
-            let line = self.read(text, "the beginning of sites", |line| {
+            let line = self.read(text, "`SITES BEGIN` line", |line| {
                 SitesBegin::parse(line).map(Line::SitesBegin)
             })?;
             return Ok(self.begin(Section::Sites, line));
@@ -205,13 +207,13 @@ impl<R: BufRead> Reader<R> {
         }
         for kind in CostKind::ALL {
             if text.starts_with(kind.title()) {
-                let line = self.read(text, "the beginning of a table", |line| {
+                let line = self.read(text, "first line of a table", |line| {
                     CostsBegin::parse(kind, line).map(Line::CostsBegin)
                 })?;
                 return Ok(self.begin(Section::Costs(kind), line));
             }
         }
-        self.read(text, "a line of HPROF's text", |line| {
+        self.read(text, "line of HPROF's text", |line| {
             MonitorEvent::parse(line).map(Line::MonitorEvent)
         })
     }
@@ -220,7 +222,9 @@ impl<R: BufRead> Reader<R> {
         if let Some(line) = NoFrames::parse(&mut Scan::new(text)) {
             return Ok(Line::NoFrames(line));
         }
-        self.read(text, "a frame", |line| Frame::parse(line).map(Line::Frame))
+        self.read(text, "frame of a trace", |line| {
+            Frame::parse(line).map(Line::Frame)
+        })
     }
 
     fn heap_line(&mut self, of: Option<Referrer>, text: &str) -> Result<Line, TextError> {
@@ -228,11 +232,11 @@ impl<R: BufRead> Reader<R> {
             return Ok(self.end(Line::HeapEnd));
         }
         if let Some(of) = of.filter(|_| text.starts_with('\t')) {
-            return self.read(text, "a reference", |line| {
+            return self.read(text, "reference of a heap dump", |line| {
                 Reference::parse(of, line).map(Line::Reference)
             });
         }
-        let line = self.read(text, "a record of a heap dump", |line| {
+        let line = self.read(text, "record of a heap dump", |line| {
             match text.get(..4)? {
                 "ROOT" => Root::parse(line).map(Line::Root),
                 "CLS " => Class::parse(line).map(Line::Class),
@@ -253,7 +257,7 @@ impl<R: BufRead> Reader<R> {
         if text == MONITORS_END {
             return Ok(self.end(Line::MonitorsEnd));
         }
-        self.read(text, "a line of a monitor dump", |line| {
+        self.read(text, "line of a monitor dump", |line| {
             let word = text.trim_start();
             if word.starts_with("THREAD ") {
                 ThreadState::parse(line).map(Line::ThreadState)

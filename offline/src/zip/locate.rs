@@ -29,9 +29,9 @@ pub(super) struct Located {
 
 /// Finds the end record and the directory in a file of `len` bytes.
 ///
-/// If there are several end records, the one that counts is the last whose comment ends exactly at the end of the
-/// file. An end record that other bytes follow also counts if it leads to a directory and a first entry. The
-/// number of entries in the end record is not used.
+/// If there are several end records, the last of these counts: one whose comment ends exactly at the end of the file,
+/// or one that leads to a directory and to the first entry, whatever bytes follow it. The number of entries in the end
+/// record is not used.
 ///
 /// The directory ends where the end record, or the zip64 end record, begins. The
 /// offset in the end record does not matter: if a script was put before an

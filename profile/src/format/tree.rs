@@ -106,7 +106,10 @@ impl Line<'_> {
     fn counted_only(&self, view: &View<'_>) -> String {
         let since = view.counted_since.get(&self.entry.method);
         since.map_or(String::new(), |ns| {
-            format!(" (only counted after {})", units::time(*ns as f64))
+            format!(
+                " (not timed after {}, only counted)",
+                units::time(*ns as f64)
+            )
         })
     }
 

@@ -197,7 +197,7 @@ pub enum Conflict {
     JitWithoutSampler,
     /// `latencies=true` with a timing that times no calls.
     #[error(
-        "latencies=true needs timing=exact (its default) or adaptive: the other timings do not time calls"
+        "latencies=true needs timing=exact (the default with latencies=true) or adaptive: the other timings do not time calls"
     )]
     LatenciesWithoutTimes,
     /// `budget=` with a timing that never takes probes away.

@@ -174,7 +174,7 @@ function allocationLine(row, columns) {
 function nothingText(all) {
   if (all.length) return "No name contains this text.";
   return allocations.together && threadChosen >= 0
-    ? "This thread allocated so little that only the tables of all threads contain its rows. The flame graph and the call tree show its allocations."
+    ? "This thread allocated too little to have a table of its own: its rows are part of the table for all threads together. The flame graph and the call tree show its allocations."
     : nothingDrawn();
 }
 

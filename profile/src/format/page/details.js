@@ -68,7 +68,7 @@ function details(method, node = -1) {
   else if (methods.loader[method]) facts.push(`loader ${methods.loader[method]}`);
   const row = rowOf(method);
   if (sampled && row?.counted) facts.push(counted(row.counted, "call", "calls"));
-  if (row?.since !== undefined) facts.push(`only counted after ${time(row.since)}`);
+  if (row?.since !== undefined) facts.push(`not timed after ${time(row.since)}, only counted`);
   if (row?.waiting) facts.push(`waiting ${time(row.waiting)}, callees included`);
   $("details-facts").textContent = facts.join(" · ");
   const lines = row ? [{ title: "in all", now: row.now, before: row.before }] : [];

@@ -22,7 +22,7 @@ function remarks() {
   if (difference && some((cost) => !cost.calls)) made.push("Methods that are gone have no width; the table of methods lists them");
   if (!rows.length) made.push(hasTypes ? nothingDrawn() : "No instrumented method was called");
   if (sampled) made.push("Times are processor time by samples. Calls are exact, of all threads and callers together; – where not counted");
-  else if (some((cost) => cost.estimated)) made.push(ofBytes ? "~ estimated from a random sample of the allocations" : header.timing === "exact" ? "~ less the estimated cost of reading the clock; counts are exact" : "~ estimated from a random sample of the calls; counts are exact");
+  else if (some((cost) => cost.estimated)) made.push(ofBytes ? "~ estimated from a random sample of the allocations" : header.timing === "exact" ? "~ the estimated cost of reading the clock is subtracted; counts are exact" : "~ estimated from a random sample of the calls; counts are exact");
   if (some((cost) => cost.estimated)) made.push("± standard error; hatched in graphs and faint in tables: more than half of the value is error");
   if (some((cost) => cost.bound)) made.push("≤ upper bound: recursive calls may be counted twice");
   made.push(...((allocations ?? data).unsized));

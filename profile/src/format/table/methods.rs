@@ -350,7 +350,9 @@ pub(super) fn remarks(
     let mut remarks = first;
     if estimated {
         let how = match header.timing {
-            Timing::Exact => "~ less the estimated cost of reading the clock; counts are exact",
+            Timing::Exact => {
+                "~ the estimated cost of reading the clock is subtracted; counts are exact"
+            }
             _ => "~ estimated from a random sample of the calls; counts are exact",
         };
         remarks.push(how.to_owned());

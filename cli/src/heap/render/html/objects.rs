@@ -60,7 +60,8 @@ pub(super) struct ObjectSelection<'g> {
     referrers: Vec<(Vec<u32>, u64)>,
     /// For each object in `detailed`: the first steps of its path to a root.
     steps: Vec<Vec<u32>>,
-    /// Pairs of a referrer and the object it refers to; the page names the reference.
+    /// Each referrer with an object that it refers to. For these pairs the page shows the name of the reference: a
+    /// field or an index.
     pub(super) pairs: Vec<(u32, u32)>,
 }
 

@@ -20,7 +20,7 @@ function suspect({ objects: all, count, retained, down, below }) {
   if (point !== first) says.append(" Nearly all of it is retained by ", links(point), `, which retains ${bytes(objects.retained[point])}.`);
   const own = objects.bytes[point];
   if (2 * own > objects.retained[point]) says.append(` Most of that is ${point === first ? "the object" : "this object"} itself: ${bytes(own)}.`);
-  else if (below.length) says.append(` There it fans out: ${counted(below[0][1], "object", "objects")} of ${className(below[0][0])} below it ${below[0][1] === 1 ? "retains" : "retain"} ${bytes(below[0][2])}.`);
+  else if (below.length) says.append(` Directly below this object, ${counted(below[0][1], "object", "objects")} of ${className(below[0][0])} ${below[0][1] === 1 ? "retains" : "retain"} ${bytes(below[0][2])}.`);
   if (down.length > 2) made.append(element("h3", { text: "From the suspect to the accumulation point" }), element("ul", {}, ...down.map((at) => element("li", {}, links(at), ` · retains ${bytes(objects.retained[at])}`))));
   if (below.length) {
     made.append(element("h3", { text: "Dominated by the accumulation point" }), element("ul", {}, ...below.map(([at, count, retained]) =>
