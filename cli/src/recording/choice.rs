@@ -25,13 +25,13 @@ fn call_timings() -> impl TypedValueParser<Value = CallTiming> {
                 "Count every call of each method, take times from samples: about 1 ns a call (default)"
             }
             CallTiming::Record(Timing::Adaptive) => {
-                "Count every call of each caller, time short hot calls at random: 10 to 33 ns a call"
+                "Count every call by caller; time each, but short hot calls only at random: 10 to 33 ns a call"
             }
             CallTiming::Record(Timing::Exact) => {
-                "Count and time every call of each caller: two more clock readings for each call"
+                "Count and time every call by caller: two clock readings for each call"
             }
             CallTiming::Record(Timing::Count) => {
-                "Count every call of each caller, take no times: a little cheaper than adaptive"
+                "Count every call by caller, take no times: a little cheaper than adaptive"
             }
             CallTiming::None => "Record no calls and no times (only with --alloc)",
         };
@@ -125,8 +125,8 @@ pub(crate) struct ChoiceArgs {
     /// takes by itself, or the word none (default: 25 with --timing adaptive, else none)
     ///
     /// If Loadhook takes more, hot methods lose probes. With --timing adaptive and exact, the calls
-    /// of short methods are only counted from then on: the counts stay exact, and the time of these
-    /// calls is in the self time of their callers. With --timing sampled, calls are no longer
+    /// of short methods are from then on counted, but not timed: the counts stay exact, and the time
+    /// of these calls is in the self time of their callers. With --timing sampled, calls are no longer
     /// counted. If that is not enough and a budget was given, Loadhook stops watching.
     #[arg(long, value_name = "PERCENT")]
     budget: Option<ProbeBudget>,
@@ -297,14 +297,14 @@ impl ChoiceArgs {
 pub(super) fn refused(conflict: Conflict) -> anyhow::Error {
     match conflict {
         Conflict::NothingRecorded => anyhow!(
-            "--timing none records nothing without --alloc and --locks; add one of them or choose another --timing"
+            "--timing none records nothing without --alloc or --locks; add one of them or choose another --timing"
         ),
         Conflict::ContextWithoutExact => anyhow!("--alloc-context needs --alloc exact"),
         Conflict::LatenciesWithoutTimes => anyhow!(
             "--latencies needs --timing exact (the default with --latencies) or adaptive: the other timings do not time calls"
         ),
         Conflict::ContextWithSamples => anyhow!(
-            "--alloc-context cannot be combined with --timing sampled, which does not record the calls that lead to an allocation; for these and times, use --timing adaptive"
+            "--alloc-context cannot be combined with --timing sampled, which does not record the calls that lead to an allocation; for these calls and their times, use --timing adaptive"
         ),
         Conflict::NoneWithoutSamples => {
             anyhow!("--include none needs --timing sampled (the default)")

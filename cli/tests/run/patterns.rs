@@ -203,7 +203,7 @@ fn options_that_exclude_each_other_are_refused() {
     for (options, said) in [
         (
             vec!["--timing=none"],
-            "--timing none records nothing without --alloc and --locks; add one of them or choose another --timing",
+            "--timing none records nothing without --alloc or --locks; add one of them or choose another --timing",
         ),
         (
             vec!["--alloc=sampled", "--alloc-context"],
@@ -211,7 +211,7 @@ fn options_that_exclude_each_other_are_refused() {
         ),
         (
             with_context("--timing=sampled"),
-            "--alloc-context cannot be combined with --timing sampled, which does not record the calls that lead to an allocation; for these and times, use --timing adaptive",
+            "--alloc-context cannot be combined with --timing sampled, which does not record the calls that lead to an allocation; for these calls and their times, use --timing adaptive",
         ),
         (
             with_context("--interval=5ms"),

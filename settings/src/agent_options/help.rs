@@ -18,12 +18,12 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             counts them anyway)
   timing=sampled            count every call of each method, take times from
                             samples: about 1 ns a call (default)
-  timing=adaptive           count every call of each caller, time short hot
-                            calls at random: 10 to 33 ns a call
-  timing=exact              count and time every call of each caller: two more
-                            clock readings for each call
-  timing=count              count every call of each caller, take no times: a
-                            little cheaper than adaptive
+  timing=adaptive           count every call by caller; time each, but short
+                            hot calls only at random: 10 to 33 ns a call
+  timing=exact              count and time every call by caller: two clock
+                            readings for each call
+  timing=count              count every call by caller, take no times: a little
+                            cheaper than adaptive
   timing=none               record no calls and no times; only with alloc= or
                             locks=
   latencies=true            also count timed calls by their durations, for
@@ -37,8 +37,8 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             the program's own; none for no limit (default 25
                             with timing=adaptive, else none; for an attached
                             agent 10, with timing=exact or count none); above
-                            it, hot methods lose probes, and if that does not
-                            help, the agent leaves
+                            this limit, hot methods lose probes; if that is not
+                            enough, the agent leaves
   sampler=auto|async|safepoint
                             for timing=sampled: sample threads where they are
                             (async), at the next safepoint (safepoint), or by

@@ -165,7 +165,7 @@ impl Default for AgentOptions {
 pub enum Conflict {
     /// Neither calls nor allocations nor locks are recorded.
     #[error(
-        "timing=none records nothing without alloc= and locks=; add one of them or choose another timing"
+        "timing=none records nothing without alloc= or locks=; add one of them or choose another timing"
     )]
     NothingRecorded,
     /// `alloc-context=true` without probes that count allocations.
@@ -173,7 +173,7 @@ pub enum Conflict {
     ContextWithoutExact,
     /// `alloc-context=true` with samples, which do not show the calls that lead to an allocation.
     #[error(
-        "alloc-context=true cannot be combined with timing=sampled, which does not record the calls that lead to an allocation; for these and times, use timing=adaptive"
+        "alloc-context=true cannot be combined with timing=sampled, which does not record the calls that lead to an allocation; for these calls and their times, use timing=adaptive"
     )]
     ContextWithSamples,
     /// `include=none` without samples: nothing would be recorded.

@@ -104,7 +104,7 @@ fn allocations_are_asked_for_alone_or_with_timing() {
     }
     assert_eq!(
         fault("timing=none"),
-        "timing=none records nothing without alloc= and locks=; add one of them or choose another timing"
+        "timing=none records nothing without alloc= or locks=; add one of them or choose another timing"
     );
     assert_eq!(
         fault("alloc=live,alloc-context=true"),
@@ -205,7 +205,7 @@ fn samples_have_options_of_their_own() {
         ),
         (
             "timing=sampled,alloc=exact,alloc-context=true",
-            "alloc-context=true cannot be combined with timing=sampled, which does not record the calls that lead to an allocation; for these and times, use timing=adaptive",
+            "alloc-context=true cannot be combined with timing=sampled, which does not record the calls that lead to an allocation; for these calls and their times, use timing=adaptive",
         ),
         (
             "timing=sampled,interval=1us",

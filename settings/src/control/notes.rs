@@ -17,7 +17,7 @@ pub fn notes_on_inclusion(old: &Filter, new: &Filter, included: &[Pattern]) -> V
         if let Some(exclusion) = new.exclusion_of(pattern) {
             let (pattern, exclusion) = (pattern.text(), exclusion.text());
             notes.push(format!(
-                "{pattern} stays excluded, because {exclusion} is; include {exclusion} to remove this exclusion, then exclude the other classes again"
+                "{pattern} stays excluded, because {exclusion} is excluded; include {exclusion} to remove this exclusion, then exclude the other classes again"
             ));
         }
     }
@@ -39,13 +39,13 @@ mod tests {
                 Filter::none(),
                 "a.**",
                 "a.B",
-                Some("a.B stays excluded, because a.** is; "),
+                Some("a.B stays excluded, because a.** is excluded; "),
             ),
             (
                 Filter::none(),
                 "Foo*",
                 "a.Foo::run",
-                Some("a.Foo::run stays excluded, because Foo* is; "),
+                Some("a.Foo::run stays excluded, because Foo* is excluded; "),
             ),
             (Filter::none(), "a.B::run", "a.B", None),
             (Filter::none(), "a.B", "a.**", None),
