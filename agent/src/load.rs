@@ -93,7 +93,7 @@ pub(crate) enum NoSamples {
     )]
     Taken(jvmti::Error),
     /// The JVM lacks the capability.
-    #[error("allocations are not sampled: this JVM does not support it ({0})")]
+    #[error("allocations are not sampled: this JVM does not support such samples ({0})")]
     NotSupported(jvmti::Error),
 }
 

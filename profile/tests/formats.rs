@@ -111,7 +111,7 @@ fn values_that_are_mostly_error_are_ranked_last() {
     assert!(at("X.sure") < at("X.noisy"), "{plain}");
     assert!(!plain.contains('\x1b'), "{plain}");
     assert!(plain.contains("--timing exact --include"), "{plain}");
-    let order = "ordered by self time less two standard errors";
+    let order = "ordered by self time minus two standard errors";
     assert!(plain.contains(order), "{plain}");
     let by_total = Options {
         sort: Sort::Total,

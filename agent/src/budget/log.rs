@@ -89,7 +89,7 @@ pub(crate) fn not_counted(percent: u32, names: &[String], first: Duration) -> St
         format!(" and {} more", units::count(others as u64))
     };
     format!(
-        "--budget {percent} %: {} no longer counted, the first after {:.1} s; their counts stop there, their times are complete (--budget none counts all): {}{others}",
+        "--budget {percent} %: {} no longer counted, the first after {:.1} s; the counts stop there, the times are complete (--budget none counts all): {}{others}",
         units::counted(names.len() as u64, "method is", "methods are"),
         first.as_secs_f64(),
         named.join(", "),

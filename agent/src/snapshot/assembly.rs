@@ -262,7 +262,7 @@ impl<'a> Sources<'a> {
         let first = since.clone().min()?;
         let seconds = first as f64 / 1e9;
         Some(format!(
-            "--budget {percent} %: {} of {} methods lost their timing probes, the first after {seconds:.1} s: later calls are only counted, and their time is in their callers' self time (--budget none times all calls)",
+            "--budget {percent} %: {} of {} methods lost their timing probes, the first after {seconds:.1} s: later calls are counted but not timed, and their time is in their callers' self time (--budget none times all calls)",
             units::count(since.count() as u64),
             units::count(methods as u64),
         ))

@@ -117,7 +117,7 @@ impl Row {
             .hypot(self.own_cost_error)
     }
 
-    /// Returns the lower end of the self time's interval: the estimate less two standard errors.
+    /// Returns the lower end of the self time's interval: the estimate minus two standard errors.
     pub(crate) fn sure_own(&self) -> f64 {
         (self.own - 2.0 * self.own_error()).max(0.0)
     }

@@ -18,7 +18,7 @@ pub(super) const COUNTED: &str = "‡";
 /// timing probes.
 pub(super) fn counted_only(first_ns: u64) -> String {
     format!(
-        "{COUNTED} lost its timing probes while the program ran, the first method after {}: later calls are only counted, and their time is in their callers' self time",
+        "{COUNTED} lost its timing probes while the program ran, the first method after {}: later calls are counted but not timed, and their time is in their callers' self time",
         units::time(first_ns as f64)
     )
 }

@@ -280,7 +280,7 @@ fn node(record: &mut Record<'_>, index: usize) -> Result<Node, Stop> {
         -1 => None,
         parent => match u32::try_from(parent) {
             Ok(parent) if (parent as usize) < index => Some(parent),
-            _ => return Err(Stop::Bad("a parent that is no earlier node")),
+            _ => return Err(Stop::Bad("a parent that does not come before its node")),
         },
     };
     Ok(Node {

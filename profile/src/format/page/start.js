@@ -28,7 +28,7 @@ function remarks() {
   made.push(...((allocations ?? data).unsized));
   if (!ofBytes && !counts && some((cost) => cost.partial && cost.total !== null)) made.push("≥ lower bound: the time of some calls is unknown; means are of the other calls");
   const since = rows.flatMap((row) => (row.since === undefined ? [] : [row.since]));
-  if (since.length) made.push(`‡ lost its timing probes while the program ran, the first method after ${time(Math.min(...since))}: later calls are only counted, and their time is in their callers' self time`);
+  if (since.length) made.push(`‡ lost its timing probes while the program ran, the first method after ${time(Math.min(...since))}: later calls are counted but not timed, and their time is in their callers' self time`);
   if (rows.some(({ latency }) => latency)) made.push("p99: 99 % of the calls take at most this long; the figures are at most a sixteenth too long");
   if (rows.some(({ latency }) => latency?.isPartial)) made.push("† percentiles of a part of the calls: the others had not ended, were not timed, or there was too little heap to record them");
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);

@@ -95,7 +95,7 @@ fn order(rows: &[Row], sort: Sort) -> Option<String> {
         .windows(2)
         .any(|pair| pair[0] < pair[1] && unit.number(pair[0]) != unit.number(pair[1]));
     (sort == Sort::SelfTime && rises)
-        .then(|| "ordered by self time less two standard errors".to_owned())
+        .then(|| "ordered by self time minus two standard errors".to_owned())
 }
 
 /// Returns the remark about rows whose self times are mostly error. The remark names options that give exact times.
