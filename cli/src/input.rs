@@ -22,7 +22,7 @@ pub(crate) fn unreadable(file: &Path, error: io::Error) -> Error {
     match error.kind() {
         ErrorKind::NotFound => missing(file),
         ErrorKind::PermissionDenied => anyhow!(
-            "no permission to read it; run loadhook as its owner, or have the owner allow it (chmod)"
+            "no permission to read this file; run loadhook as the owner of the file, or have the owner allow reading (chmod)"
         ),
         ErrorKind::NotADirectory => {
             anyhow!("no such file: a part of this path is a file, not a folder; check the path")
@@ -85,7 +85,11 @@ mod tests {
         assert_eq!(said(""), "this is a folder; give a profile in it");
         // Tests may run as root, who may read every file.
         let denied = unreadable(&path("file"), ErrorKind::PermissionDenied.into());
-        assert!(denied.to_string().starts_with("no permission to read it; "));
+        assert!(
+            denied
+                .to_string()
+                .starts_with("no permission to read this file; ")
+        );
         assert!(open(&path("file"), "a profile").is_ok());
     }
 }

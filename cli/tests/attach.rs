@@ -44,7 +44,7 @@ fn a_running_program_is_watched_for_a_while() {
         let options = [INCLUDE, &["--duration", "1s", "--html", "p.html"]].concat();
         let result = done(&mut attach(folder.path(), &jvm.pid(), &options));
         let watching = format!(
-            "loadhook: watching process {}: 1 class changed in 1 batch, longest stop ",
+            "loadhook: watching process {}: 1 class changed in 1 batch; the program stopped for at most ",
             jvm.pid()
         );
         result.expect(

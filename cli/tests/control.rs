@@ -43,7 +43,9 @@ fn all_orders(folder: &Path, pid: &str) {
     ] {
         assert!(shown.out.contains(part), "{}", shown.out);
     }
-    let changed = format!("loadhook: process {pid}: 1 class changed in 1 batch, longest stop ");
+    let changed = format!(
+        "loadhook: process {pid}: 1 class changed in 1 batch; the program stopped for at most "
+    );
     let included = ctl(folder, pid, &["include", "watched.**"]);
     let now = "loadhook: include watched.**, exclude none\n";
     included.expect(0, "", &[&changed, now]);
@@ -56,7 +58,7 @@ fn all_orders(folder: &Path, pid: &str) {
     again.expect(0, "", &[&now]);
     ctl(folder, pid, &["exclude", "other.**"]).expect(0, "", &["exclude other.**\n"]);
     let covered = ctl(folder, pid, &["include", "other.Class"]);
-    let note = "loadhook: note: other.Class stays excluded, because other.** is; ";
+    let note = "loadhook: note: other.Class stays excluded, because other.** is excluded; ";
     covered.expect(0, "", &[note]);
     ctl(folder, pid, &["exclude", "other.Class"]).expect(
         0,
@@ -226,7 +228,11 @@ fn the_agent_of_another_user_takes_orders() {
     let watching = Watching::start(folder.path(), &pid, INCLUDE);
     let unreached = "loadhook: the program cannot be reached by loadhook ctl: ";
     let refused = ctl(folder.path(), &pid, &["status"]);
-    refused.expect(1, "", &["can enter; ask its owner or root to remove it; "]);
+    refused.expect(
+        1,
+        "",
+        &["can enter; ask the owner of the folder or root to remove it, "],
+    );
     fs::remove_dir(private(OTHER)).expect("the folder is empty");
     rustix::process::kill_process(
         rustix::process::Pid::from_child(&watching.command),

@@ -243,12 +243,12 @@ fn suspects_are_shown_with_their_accumulation_point() {
     "#;
     let shown = run(&page(&writer.finish(), &[]).0, script);
     let expected = "\
-test.Pair 0x1000 retains 9.9 KB (75.8 %). Nearly all of it is retained by java.lang.Object[] 0x2000, \
+test.Pair 0x1000 retains 9.9 KB (75.8 %). Nearly all of this memory is retained by java.lang.Object[] 0x2000, \
 which retains 9.9 KB. Directly below this object, 10 objects of byte[] retain 9.8 KB.
 Dominated by the accumulation point
 10 objects of byte[] · retain 9.8 KB · the largest byte[] 0x100000
 1 object of test.Pair · retains 24 bytes · test.Pair 0x3000
-100 objects of test.Pair together retain 2.3 KB (18.0 %); each of them alone less than 10 %. \
+100 objects of test.Pair together retain 2.3 KB (18.0 %); each of them alone retains less than 10 %. \
 Nearly all paths to them go through java.lang.Object[] 0x4000.
 The largest of them
 ";
@@ -357,7 +357,7 @@ fn a_later_dump_adds_the_changes() {
     let expected = format!(
         "false
 6 of 6 classes have changed in b.hprof: 2 objects · 2.0 KB · dumped 2001-09-09 01:46:40 UTC. \
-Bytes and instances are those of b.hprof; a + means that this dump has more.
+Bytes and instances are those of b.hprof; a + means that b.hprof has more.
 +936 bytes | 2.0 KB | −2 | 1 | byte[]
 +24 bytes | 24 bytes | +1 | 1 | test.Pair
 −16 bytes | 0 bytes | −1 | 0 | {}

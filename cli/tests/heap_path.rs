@@ -277,7 +277,7 @@ fn an_object_without_a_path_gets_the_possible_reasons() {
         &["heap", "h.hprof", "--path", "0x1100"],
     ));
     let expected = "error: 0x1100 test.Pair: no path to a GC root: the object is unreachable, only softly or weakly reachable, or \
-        referred to by fields of java.lang.Class, which dumps leave out\n";
+        referred to only by fields of java.lang.Class, which dumps leave out\n";
     assert_eq!((none.code, &*none.err), (Some(1), expected));
 }
 

@@ -104,7 +104,7 @@ fn unreadable_files_are_refused_in_a_line() {
     }
     fails(
         &done(&mut command),
-        "secret.hprof: no permission to read it; ",
+        "secret.hprof: no permission to read this file; ",
     );
 }
 

@@ -200,7 +200,9 @@ fn errors_name_the_fault() {
     assert!(text(&output.stderr).contains("an archive; it contains no classes"));
     let output = inspect(&[TRIVIAL, "missing"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("Trivial.class: no method missing; it has <init>"));
+    assert!(
+        text(&output.stderr).contains("Trivial.class: no method missing; the class has <init>")
+    );
     let missing = inspect(&["no/such.class"]);
     assert_eq!(missing.status.code(), Some(1));
     assert!(text(&missing.stderr).starts_with("error: no/such.class: "));

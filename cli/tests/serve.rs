@@ -185,7 +185,7 @@ fn pages_ask_for_profiles() {
     assert_eq!(excluded["isRefused"], false);
     let said = excluded["said"].as_str().expect("a text");
     assert!(
-        said.starts_with("1 class changed in 1 batch, longest stop "),
+        said.starts_with("1 class changed in 1 batch; the program stopped for at most "),
         "{said}"
     );
     let left = serving.end();

@@ -136,7 +136,7 @@ fn a_program_is_shown_live() {
     // The method has a row also while its calls are not counted, because samples show it.
     for (key, wanted) in [("-", false), ("+", true)] {
         terminal.press(&[key]);
-        terminal.shows("1 class changed, longest stop ");
+        terminal.shows("1 class changed; the program stopped for at most ");
         terminal.press(&["Home"]);
         terminal.wait("other calls", |screen| {
             screen.contains("watched.Looping.step") && is_counted(screen) == wanted

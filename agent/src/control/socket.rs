@@ -56,7 +56,7 @@ fn try_bind(folder: &Path, process: u32) -> io::Result<(UnixListener, SocketFile
     let found = fs::symlink_metadata(folder)?;
     if !found.is_dir() || found.uid() != geteuid().as_raw() || found.mode() & 0o777 != 0o700 {
         return Err(io::Error::other(
-            "not a folder that only the user of this process can enter; ask its owner or root to remove it; end loadhook attach, then attach again",
+            "not a folder that only the user of this process can enter; ask the owner of the folder or root to remove it, end loadhook attach, then attach again",
         ));
     }
     let path = folder.join(socket_name(process));
@@ -147,7 +147,7 @@ mod tests {
         for path in [&folder, &link] {
             let error = bind(path, 7).err().expect("an error").to_string();
             assert!(
-                error.contains("can enter; ask its owner or root"),
+                error.contains("can enter; ask the owner of the folder or root"),
                 "{error}"
             );
         }

@@ -34,9 +34,9 @@ pub(crate) const INCLUDE: &str = "Instrument only the classes and methods that m
     or com.example.Service::handle* (default: no class, so only samples are taken)";
 
 /// The help text of `--budget` for a JVM that runs already.
-const BUDGET: &str = "Maximum processor time that Loadhook takes, in percent of the program's own, or the word none. Above \
-    this limit, hot methods lose probes; if that is not enough, Loadhook leaves [default: 10; none with --timing \
-    exact or count]";
+const BUDGET: &str = "Processor time that Loadhook may take, in percent of what the program takes by itself, or the word \
+    none. Above this limit, hot methods lose probes; if that is not enough, Loadhook leaves the process [default: 10; \
+    none with --timing exact or count]";
 
 impl AttachArgs {
     /// Returns the agent's options, without the files that it writes.

@@ -191,7 +191,7 @@ impl<'a> Watch<'a> {
             refused => format!("; not changed: {}", counted(refused, "class", "classes")),
         };
         say!(
-            "loadhook: watching process {pid}: {} changed in {}, longest stop {}{refused}",
+            "loadhook: watching process {pid}: {} changed in {}; the program stopped for at most {} at a time{refused}",
             counted(figures.classes, "class", "classes"),
             counted(figures.batches, "batch", "batches"),
             time(1e3 * figures.longest_pause_us as f64),

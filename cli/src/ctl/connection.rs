@@ -169,7 +169,7 @@ fn is_private(folder: &Path, named: &Path, jvm: &Jvm) -> Result<bool> {
     };
     if !found.is_dir() || found.uid() != jvm.user() || found.mode() & 0o777 != 0o700 {
         bail!(
-            "{}: not a folder that only the user of process {} can enter; ask its owner or root to remove it; end loadhook attach, then attach again",
+            "{}: not a folder that only the user of process {} can enter; ask the owner of the folder or root to remove it, end loadhook attach, then attach again",
             named.display(),
             jvm.pid()
         );

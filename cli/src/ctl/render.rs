@@ -89,7 +89,7 @@ pub(crate) fn work(changed: &Changed) -> String {
         "no loaded class is changed".to_owned()
     } else {
         format!(
-            "{} changed in {}, longest stop {}",
+            "{} changed in {}; the program stopped for at most {} at a time",
             counted(figures.classes, "class", "classes"),
             counted(figures.batches, "batch", "batches"),
             time(1e3 * figures.longest_pause_us as f64),

@@ -39,7 +39,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "ID|CLASS", conflicts_with = "by")]
     pub(super) path: Option<String>,
 
-    /// Show strings and arrays that occur more than once, by wasted bytes
+    /// Show strings and arrays that occur more than once, those that waste most bytes first
     #[arg(long, conflicts_with_all = ["by", "biggest", "path"])]
     pub(super) duplicates: bool,
 

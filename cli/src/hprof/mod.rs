@@ -21,7 +21,7 @@ pub(crate) struct HprofArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Write what a program with the option net=HOST:PORT sends to a file, and send HPROF's commands to the program
+    /// Receive the data of a program with the option net=HOST:PORT into a file, and send HPROF's commands to the program
     Listen(listen::ListenArgs),
 }
 

@@ -90,7 +90,10 @@ fn check_method(name: &str, class: &ClassFile<'_>, method: Option<&str>) -> Resu
     if names.is_empty() {
         bail!("{name}: no method {filter}; the class has none");
     }
-    bail!("{name}: no method {filter}; it has {}", listed(&names))
+    bail!(
+        "{name}: no method {filter}; the class has {}",
+        listed(&names)
+    )
 }
 
 /// A sink for text. It writes to `out`, and stores the error that ended the writing.

@@ -386,7 +386,7 @@ impl Jvm {
         let process = Process::read(pid)?;
         if !process.handles(Signal::QUIT.as_raw()) {
             bail!(
-                "process {pid} does not handle SIGQUIT, the signal that makes a JVM open its attach socket; if it is still starting, try again; if its socket in /tmp was removed, restart it"
+                "process {pid} does not handle SIGQUIT, the signal that makes a JVM open its attach socket; if the process is still starting, try again; if its socket in /tmp was removed, restart the process"
             );
         }
         let data = self.performance_data();

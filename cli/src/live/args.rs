@@ -21,5 +21,5 @@ pub(crate) struct LiveArgs {
 
 /// The long help text of `--budget`. [`Live::begin`](super::Live::begin) sets no budget for samples.
 const BUDGET: &str = "Processor time that Loadhook may take, in percent of what the program takes by itself, or the word \
-    none. Above this limit, hot methods lose probes; if that is not enough, Loadhook leaves [default: 10 with \
-    --timing adaptive, else none]";
+    none. Above this limit, hot methods lose probes; if that is not enough, Loadhook leaves the process [default: 10 \
+    with --timing adaptive, else none]";

@@ -18,7 +18,7 @@ const LONGEST: usize = 12;
 /// reason why Loadhook cannot attach.
 pub(super) fn table(jvms: &[FoundJvm], columns: usize, out: &mut dyn Write) -> io::Result<()> {
     if jvms.is_empty() {
-        return writeln!(out, "no JVM is running that this user can see");
+        return writeln!(out, "this user sees no running JVM");
     }
     let titles = ["PID", "user", "JDK", "main class or jar"].map(str::to_owned);
     let rows: Vec<[String; 4]> = jvms.iter().map(cells).collect();

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     if args.diff {
         args.first_side()?;
         if !matches!(args.format, Format::Table | Format::Json | Format::Html) {
-            bail!("--diff writes --format table, json or html only");
+            bail!("--diff works only with --format table, json or html");
         }
     } else if args.all_files().count() > 1 && !args.merge {
         bail!("several profiles: add --merge to sum them, or --diff to compare them");

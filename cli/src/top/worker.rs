@@ -136,7 +136,7 @@ impl<'j> Worker<'j> {
                 let classes = counted(figures.classes, "class", "classes");
                 let notes = changed.notes.iter().map(|note| format!("; {note}"));
                 format!(
-                    "{classes} changed, longest stop {stop}{}",
+                    "{classes} changed; the program stopped for at most {stop} at a time{}",
                     notes.collect::<String>()
                 )
             }

@@ -115,7 +115,9 @@ fn trace(
     }
     // If the agent has left, it has taken its probes out.
     if let Ok(Reply::Error(error)) = agent.ask(&Request::Untrace) {
-        say!("loadhook: the probes stay until the agent leaves: {error}");
+        say!(
+            "loadhook: the probes of the trace cannot be taken out ({error}); they stay until the agent leaves"
+        );
     }
     Ok(End::Whole)
 }

@@ -180,7 +180,11 @@ fn profiles_are_compared() {
     report(&["--diff", "a.pb.gz"]).expect(1, "", &[said]);
     report(&["--diff", "a.pb.gz", "a.pb.gz", "b.pb.gz"]).expect(1, "", &[said]);
     let tree = report(&["--diff", "a.pb.gz", "b.pb.gz", "--format", "tree"]);
-    tree.expect(1, "", &["--diff writes --format table, json or html only"]);
+    tree.expect(
+        1,
+        "",
+        &["--diff works only with --format table, json or html"],
+    );
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn path_of(
     let Some(root) = path.last() else {
         bail!(
             "{} {}: no path to a GC root: the object is unreachable, only softly or weakly reachable, or \
-             referred to by fields of java.lang.Class, which dumps leave out",
+             referred to only by fields of java.lang.Class, which dumps leave out",
             id(graph.id(object)),
             printable(&graph.name(object))
         );

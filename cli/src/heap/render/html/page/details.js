@@ -20,7 +20,7 @@ function classDetails(at) {
     element("p", { class: "quiet", text: `${counted(classes.instances[at], "instance", "instances")} · ${bytes(classes.bytes[at])} · retaining ${part(classes.retained[at])}` }),
     heading("Instances that retain most"),
     element("table", { class: "numbers" }, element("thead", {}, element("tr", {}, ...titles)), element("tbody", {}, ...rows)),
-    ...(left > 0 ? [element("p", { class: "quiet", text: `${counted(left, "instance retains", "instances retain")} less and ${left === 1 ? "is" : "are"} not on this page.` })] : []),
+    ...(left > 0 ? [element("p", { class: "quiet", text: `${counted(left, "more instance, which retains less, is", "more instances, which retain less, are")} not on this page.` })] : []),
   ];
 }
 

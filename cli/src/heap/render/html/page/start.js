@@ -15,7 +15,7 @@ function start() {
   if (data.changes) {
     const { file, after, all, name, left_out } = data.changes;
     const missing = left_out ? ` The ${grouped.format(left_out)} that shrank most are omitted.` : "";
-    $("later").textContent = `${grouped.format(name.length + left_out)} of ${grouped.format(all)} classes have changed in ${file}: ${facts(after)}. Bytes and instances are those of ${file}; a + means that this dump has more.${missing}`;
+    $("later").textContent = `${grouped.format(name.length + left_out)} of ${grouped.format(all)} classes have changed in ${file}: ${facts(after)}. Bytes and instances are those of ${file}; a + means that ${file} has more.${missing}`;
   }
   $("tab-changes").hidden = !data.changes;
   route();

@@ -10,14 +10,14 @@ function suspect({ objects: all, count, retained, down, below }) {
   const says = element("p", {});
   made.append(says);
   if (count > 1) {
-    says.append(`${grouped.format(count)} objects of ${className(all[0])} together retain ${part(retained)}; each of them alone less than ${data.suspects.threshold} %.`);
+    says.append(`${grouped.format(count)} objects of ${className(all[0])} together retain ${part(retained)}; each of them alone retains less than ${data.suspects.threshold} %.`);
     if (down.length) says.append(" Nearly all paths to them go through ", links(down.at(-1)), ".");
     made.append(element("h3", { text: "The largest of them" }), element("ul", {}, ...all.map((at) => element("li", {}, links(at), ` · retains ${bytes(objects.retained[at])}`))));
     return made;
   }
   const [first, point] = [down[0], down.at(-1)];
   says.append(links(first), ` retains ${part(retained)}.`);
-  if (point !== first) says.append(" Nearly all of it is retained by ", links(point), `, which retains ${bytes(objects.retained[point])}.`);
+  if (point !== first) says.append(" Nearly all of this memory is retained by ", links(point), `, which retains ${bytes(objects.retained[point])}.`);
   const own = objects.bytes[point];
   if (2 * own > objects.retained[point]) says.append(` Most of that is ${point === first ? "the object" : "this object"} itself: ${bytes(own)}.`);
   else if (below.length) says.append(` Directly below this object, ${counted(below[0][1], "object", "objects")} of ${className(below[0][0])} ${below[0][1] === 1 ? "retains" : "retain"} ${bytes(below[0][2])}.`);
