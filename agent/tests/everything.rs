@@ -276,7 +276,7 @@ fn unloading(feature: u32) -> Result<()> {
 /// without an error of estimation.
 fn growth(feature: u32) -> Result<()> {
     let (notes, place) = run_kept(feature, "live=exact")?;
-    let growing = format!("growing: 47.8 MB more alive than at the first snapshot, {place}");
+    let growing = format!("growing: 47.8 MB more {place} alive than at the first snapshot");
     ensure!(notes.contains(&growing), "{growing}: {notes:?}");
     Ok(())
 }

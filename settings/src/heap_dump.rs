@@ -33,7 +33,7 @@ pub struct HeapDumpRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HeapDumpRequestError {
     /// The text has options of an agent that profiles.
-    #[error("an agent that is attached for a heap dump takes no other option than max-memory=")]
+    #[error("an agent that is attached for a heap dump takes only the option max-memory=")]
     OtherOptions,
     /// The value of `max-memory=` is not a number.
     #[error("{0}: expected a number of bytes")]

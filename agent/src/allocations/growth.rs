@@ -65,7 +65,7 @@ impl Growth {
                 String::new()
             };
             format!(
-                "growing: {}{error} more alive than at the first snapshot, of {}",
+                "growing: {}{error} more of {} alive than at the first snapshot",
                 size(bytes),
                 snapshot.describe(leaf)
             )

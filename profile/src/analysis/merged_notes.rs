@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn bytes_are_those_of_a_process() {
-        let growing = "more alive than at the first snapshot: 1.7 MB more (± 97.4 KB) of int[]";
+        let growing = "growing: 1.7 MB (± 97.4 KB) more of int[] alive than at the first snapshot";
         let twice = [profile("Main x", &[growing]), profile("Main x", &[growing])];
         let expected = [1, 2].map(|number| format!("Main x #{number}: {growing}"));
         assert_eq!(merged(&twice), expected);
