@@ -210,7 +210,7 @@ fn without_number(class: &[u8], method: &[u8]) -> String {
     let class = printable_bytes(class).replace('/', ".");
     format!(
         "{most} numbers for methods have been given, and no more methods can have events: METHOD_ENTRY, METHOD_ENTRY2 \
-         and METHOD_EXIT do not come from {class}.{method} and from methods that are loaded later; run the program \
+         and METHOD_EXIT do not come from {class}.{method}, nor from methods that are loaded later; run the program \
          anew to get them",
         most = count(method_ids::MOST as u64),
         method = printable_bytes(method),
@@ -245,7 +245,7 @@ mod tests {
     fn the_first_method_without_number_is_named() {
         let message = without_number(b"com/example/Cart", b"add\n");
         let expected = "16,777,216 numbers for methods have been given, and no more methods can have events: \
-                        METHOD_ENTRY, METHOD_ENTRY2 and METHOD_EXIT do not come from com.example.Cart.add\\n and from \
+                        METHOD_ENTRY, METHOD_ENTRY2 and METHOD_EXIT do not come from com.example.Cart.add\\n, nor from \
                         methods that are loaded later; run the program anew to get them";
         assert_eq!(message, expected);
     }
