@@ -33,6 +33,31 @@ pub const LONGEST_RECORD: u64 = u32::MAX as u64;
 /// Serial number of the empty stack trace to which all classes and objects refer.
 pub const NO_TRACE: u32 = 1;
 
+/// The record of the trace [`NO_TRACE`], which has no thread and no frames: tag, time and length, then three numbers.
+const NO_TRACE_RECORD: [u8; 21] = [
+    top::STACK_TRACE,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    12,
+    0,
+    0,
+    0,
+    NO_TRACE as u8,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+];
+
 /// Writes a dump of version 1.0.2.
 ///
 /// One buffer collects the heap records of a segment, another the bytes of one record. Both are
@@ -54,18 +79,19 @@ pub struct Writer<W: Write> {
     is_in_record: bool,
 }
 
-/// Returns the records of a dump without the header, so that they can be added to another file or
-/// stream.
+/// Returns the records of a dump without the header and the trace [`NO_TRACE`], so that they can be added to
+/// another file or stream, which has both already.
 ///
 /// # Errors
 ///
-/// Fails if `dump` cannot be read, has another version than 1.0.2, or has identifiers of another size than
-/// `id_size`.
+/// Fails if `dump` cannot be read, if a [`Writer`] did not begin it, or if its identifiers have another size.
 pub fn records<R: Read>(mut dump: R, id_size: u32) -> io::Result<R> {
     let mut header = [0; HEADER_LENGTH];
     dump.read_exact(&mut header)?;
-    if !header.starts_with(&Header::magic(id_size)) {
-        let text = "the heap dump does not have version 1.0.2, or its identifiers have another size than those of the output";
+    let mut no_trace = [0; NO_TRACE_RECORD.len()];
+    dump.read_exact(&mut no_trace)?;
+    if !header.starts_with(&Header::magic(id_size)) || no_trace != NO_TRACE_RECORD {
+        let text = "the heap dump does not have version 1.0.2 or the beginning of this writer, or its identifiers have another size than those of the output";
         return Err(io::Error::new(io::ErrorKind::InvalidData, text));
     }
     Ok(dump)

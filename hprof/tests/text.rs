@@ -125,6 +125,10 @@ fn faults_have_their_places() {
             "line 9, column 9: this is not a valid reference of a heap dump",
         ),
         (
+            &format!("{heap}\tfield"),
+            "the file is cut off: the rest of the line is missing in line 9, column 2",
+        ),
+        (
             heap,
             "line 8, column 1: the file is cut off: `HEAP DUMP END` is missing",
         ),

@@ -30,6 +30,9 @@ pub enum TextErrorKind {
     /// A line is not allowed here, or its text differs from the format.
     #[error("this is not a valid {0}")]
     NotA(&'static str),
+    /// The file ends in the middle of a line that cannot be read.
+    #[error("the file is cut off: the rest of the line is missing")]
+    CutLine,
     /// The file ends too soon, because the JVM ended or the disk was full while the file was written.
     #[error("the file is cut off: {0} is missing")]
     Truncated(String),

@@ -278,7 +278,14 @@ impl<R: BufRead> Reader<R> {
         parse: impl FnOnce(&mut Scan<'_>) -> Option<T>,
     ) -> Result<T, TextError> {
         let mut scan = Scan::new(text);
-        parse(&mut scan).ok_or_else(|| self.error(TextErrorKind::NotA(what), scan.at()))
+        parse(&mut scan).ok_or_else(|| {
+            let kind = if self.bytes.ends_with(b"\n") {
+                TextErrorKind::NotA(what)
+            } else {
+                TextErrorKind::CutLine
+            };
+            self.error(kind, scan.at())
+        })
     }
 
     #[cold]
