@@ -30,6 +30,8 @@ pub const JNI_OK: Int = 0;
 /// `JNI_ERR`: stops the JVM if `Agent_OnLoad` returns it.
 pub const JNI_ERR: Int = -1;
 
+/// `JVMTI_ERROR_NATIVE_METHOD`: a native method has no lines.
+pub const JVMTI_ERROR_NATIVE_METHOD: JvmtiError = 104;
 /// `JVMTI_ERROR_NOT_AVAILABLE`: the JVM lacks a capability, or another agent has it.
 pub const JVMTI_ERROR_NOT_AVAILABLE: JvmtiError = 98;
 

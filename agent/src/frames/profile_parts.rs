@@ -42,6 +42,7 @@ pub(crate) fn method(
         file: symbol.file.clone(),
         line: symbol.line,
         loaders: copies.loaders.max(1),
+        is_native: symbol.is_native,
     }
 }
 
@@ -51,6 +52,7 @@ fn identity(method: &Method) -> Method {
         file: None,
         line: None,
         loaders: 1,
+        is_native: false,
         ..method.clone()
     }
 }

@@ -11,9 +11,10 @@ use crate::instrument::hidden_names::without_address;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::instrument::weak_values::{JvmObjects, WeakValues};
 use crate::jvm::jni::Jni;
-use crate::jvm::jvmti::Jvmti;
+use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::jvmti_stacks::StackFrame;
 use crate::jvm::reference::Local;
+use crate::jvm::sys::JVMTI_ERROR_NATIVE_METHOD;
 
 /// Resolves a frame that is on the stack of the calling thread. If `classes` is given and the frame's class may be
 /// unloaded, the class gets a number.
@@ -30,7 +31,9 @@ pub(crate) fn frame(
         let (name, descriptor) = jvmti.method_name(frame.method).ok()?;
         let loader = jvmti.class_loader(jni, class).ok()?;
         // This fails for native methods, and for methods that were compiled without line numbers. They have no lines.
-        let lines = jvmti.line_numbers(frame.method).unwrap_or_default();
+        let lines = jvmti.line_numbers(frame.method);
+        let is_native = matches!(lines, Err(jvmti::Error(JVMTI_ERROR_NATIVE_METHOD)));
+        let lines = lines.unwrap_or_default();
         let own_loader = instrumentation.loaders.loader(jvmti, jni, loader);
         let internal = signature.strip_prefix(b"L");
         let internal = internal.and_then(|name| name.strip_suffix(b";"));
@@ -64,6 +67,7 @@ pub(crate) fn frame(
                 .ok()
                 .map(|file| text(&file).into()),
             line: line_at(&lines, 0),
+            is_native,
         };
         Some(ResolvedFrame {
             symbol,

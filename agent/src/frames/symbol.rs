@@ -16,6 +16,7 @@ pub(crate) struct Symbol {
     pub(crate) descriptor: Arc<str>,
     pub(crate) file: Option<Arc<str>>,
     pub(crate) line: Option<u32>,
+    pub(crate) is_native: bool,
 }
 
 impl Symbol {
@@ -30,6 +31,7 @@ impl Symbol {
             descriptor: "".into(),
             file: None,
             line: None,
+            is_native: false,
         }
     }
 }

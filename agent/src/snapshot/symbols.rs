@@ -51,6 +51,8 @@ pub(crate) fn symbols(
                 file: class.source_file.clone(),
                 line: method.line.map(u32::from),
                 loaders: class.loaders,
+                // Native methods have no code, so they have no probes.
+                is_native: false,
             };
             symbols.define(method.id, symbol);
         }

@@ -1,8 +1,9 @@
 //! The tables of monitors.
 
 use anyhow::{Context, Result, bail, ensure};
+use loadhook_hprof::StackFrame;
 use loadhook_hprof::contents::{Contents, Section};
-use loadhook_hprof::text::CostKind;
+use loadhook_hprof::text::{CostKind, Frame};
 
 use super::{command_of, contents, costs, run_in, text};
 use crate::on_jdks;
@@ -74,6 +75,8 @@ fn monitors_have_their_threads(feature: u32) -> Result<()> {
         "\nDeadlock: each of these threads waits for the next one: takes-",
         "\nWAIT: MONITOR LHprofMonitors$Bell;, timeout=20, thread ",
         "\nWAITED: MONITOR LHprofMonitors$Bell;, time_waited=",
+        // The JVM's thread for references waits there.
+        "\tjava.lang.ref.Reference.waitForReferencePendingList(Reference.java:Native method)\n",
     ] {
         ensure!(text.contains(part), "{part}");
     }
@@ -91,6 +94,11 @@ fn monitors_have_their_threads(feature: u32) -> Result<()> {
         .collect();
     names.sort_unstable();
     ensure!(names == ["waits-0", "waits-1", "waits-2"], "{names:?}");
+    let mut frames = whole.traces.values().flat_map(|trace| &trace.frames);
+    let is_native = |frame: &Frame| {
+        frame.method == "waitForReferencePendingList" && frame.line == StackFrame::NATIVE_METHOD
+    };
+    ensure!(frames.any(is_native), "{:?}", whole.traces);
     let is_dump = |section: &Section| matches!(section, Section::Monitors(dump) if dump.deadlocks().len() == 1);
     ensure!(whole.sections.iter().any(is_dump), "{whole:?}");
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// A method, identified by all fields but `file`, `line` and `loaders`.
+/// A method, identified by all fields but `file`, `line`, `loaders` and `is_native`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Method {
     /// The class loader's name, `""` for the bootstrap loader. Distinct loaders have distinct
@@ -20,6 +20,8 @@ pub struct Method {
     pub line: Option<u32>,
     /// The number of class loaders that had a copy of the class; `loader` is the first.
     pub loaders: u32,
+    /// True if the method is known to be native, so that it has no lines. Only HPROF's tables tell.
+    pub is_native: bool,
 }
 
 impl Method {
@@ -33,6 +35,7 @@ impl Method {
             file: None,
             line: None,
             loaders: 1,
+            is_native: false,
         }
     }
 

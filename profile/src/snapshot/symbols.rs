@@ -29,6 +29,7 @@ impl Symbols {
             file: method.file.map(|file| self.intern(file)),
             line: method.line,
             loaders: method.loaders,
+            is_native: method.is_native,
         };
         self.methods.insert(id, method);
     }

@@ -128,9 +128,7 @@ impl Defined {
         if let Some(id) = self.frames.get(&place) {
             return Ok(*id);
         }
-        let (method, line) = place;
-        let method = traces.method(method);
-        let line = line.and_then(|line| i32::try_from(line).ok());
+        let method = traces.method(place.0);
         let id = self.first.frames + self.frames.len() as u64;
         let frame = StackFrame {
             id,
@@ -141,7 +139,7 @@ impl Defined {
                 None => 0,
             },
             class_serial: self.class(&method.class, out)?,
-            line: line.unwrap_or(StackFrame::UNKNOWN_LINE),
+            line: traces.line(place),
         };
         out.stack_frame(&frame)?;
         self.frames.insert(place, id);

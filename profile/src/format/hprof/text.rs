@@ -1,6 +1,5 @@
 //! The tables as lines of HPROF's text.
 
-use loadhook_hprof::StackFrame;
 use loadhook_hprof::contents::MonitorDump;
 use loadhook_hprof::text::{
     self, Cost, CostKind, CostsBegin, Frame, Line, Monitor, NoFrames, SitesBegin, TraceHead,
@@ -121,13 +120,12 @@ pub(super) fn trace_lines(traces: &Traces<'_>) -> Vec<Line> {
     lines
 }
 
-fn frame((method, line): Place, traces: &Traces<'_>) -> Frame {
-    let method = traces.method(method);
-    let line = line.and_then(|line| i32::try_from(line).ok());
+fn frame(place: Place, traces: &Traces<'_>) -> Frame {
+    let method = traces.method(place.0);
     Frame {
         class: method.class.to_string(),
         method: method.name.to_string(),
         source: method.file.as_ref().map(|file| file.to_string()),
-        line: line.unwrap_or(StackFrame::UNKNOWN_LINE),
+        line: traces.line(place),
     }
 }

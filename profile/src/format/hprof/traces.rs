@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use loadhook_hprof::StackFrame;
+
 use super::detail::Detail;
 use super::numbers::Numbers;
 use crate::model::{Method, Profile};
@@ -88,6 +90,16 @@ impl<'p> Traces<'p> {
     /// Returns the profile's method at the index in a [`Place`].
     pub(super) fn method(&self, index: u32) -> &'p Method {
         &self.profile.methods[index as usize]
+    }
+
+    /// Returns the number that HPROF's formats have for the line of a place.
+    pub(super) fn line(&self, (method, line): Place) -> i32 {
+        let line = line.and_then(|line| i32::try_from(line).ok());
+        line.unwrap_or(if self.method(method).is_native {
+            StackFrame::NATIVE_METHOD
+        } else {
+            StackFrame::UNKNOWN_LINE
+        })
     }
 
     /// Returns the traces that rows refer to.

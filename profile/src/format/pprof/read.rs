@@ -269,6 +269,7 @@ fn methods(strings: &Strings, bytes: &[u8]) -> Result<Vec<Method>, ReadError> {
                 .transpose()?,
             line: line.checked_sub(1).map(narrow).transpose()?,
             loaders,
+            is_native: false,
         })
     };
     columns.rows(1).map(method).collect()
