@@ -143,7 +143,17 @@ fn everything_is_counted() {
     let first = &told["sites"][0];
     assert!(first["allocated"]["bytes_error"].is_null() && first["live"].is_object());
     let hprof = text(Format::Hprof, &profile, &Options::default());
-    assert!(hprof.contains("\nSITES has all allocations.\n"), "{hprof}");
+    assert!(
+        hprof.contains("\nSITES has all allocations since the JVM's start was complete.\n"),
+        "{hprof}"
+    );
+    let mut on_11 = profile.clone();
+    on_11.header.jvm = "OpenJDK 64-Bit Server VM 11.0.13+8".to_owned();
+    let hprof = text(Format::Hprof, &on_11, &Options::default());
+    assert!(
+        hprof.contains("\nSITES has the allocations that JDK 11 reports: "),
+        "{hprof}"
+    );
     let mut bytes = Vec::new();
     Format::Pprof
         .write(&profile, &Options::default(), &mut bytes)

@@ -12,12 +12,13 @@ use crate::heap_dump::HeapFile;
 use crate::jvm::jni::Jni;
 
 /// Returns the detail of the tables that the options choose.
-pub(super) fn detail(options: &HprofOptions) -> Detail {
+pub(super) fn detail(options: &HprofOptions, has_heap: bool) -> Detail {
     Detail {
         depth: usize::try_from(options.depth).unwrap_or(usize::MAX),
         cutoff: options.cutoff.share(),
         by_thread: options.thread,
         lines: options.lineno,
+        has_heap,
     }
 }
 

@@ -96,7 +96,7 @@ pub(crate) fn send(
         let monitors = sources
             .monitors
             .map(|monitors| monitors.tables(sources.instrumentation, jni, &mut profile));
-        let mut detail = detail(hprof);
+        let mut detail = detail(hprof, answer.heap);
         detail.cutoff = answer.cutoff.unwrap_or(detail.cutoff);
         let mut numbers = lock(&connection.numbers);
         let mut out = go_on_with_stream(&numbers, &mut tables);

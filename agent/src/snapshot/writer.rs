@@ -52,7 +52,7 @@ fn content(
     let Some(chosen) = &options.settings.hprof else {
         return pprof::write(profile, out);
     };
-    let detail = detail(chosen);
+    let detail = detail(chosen, heap.is_some());
     let options = format::Options::default();
     if chosen.cpu == Some(HprofCpu::Old) {
         return hprof::write_old(profile, out);

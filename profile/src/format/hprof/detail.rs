@@ -11,6 +11,9 @@ pub struct Detail {
     pub by_thread: bool,
     /// True if frames have their line numbers, where these are known.
     pub lines: bool,
+    /// True if the caller adds a heap dump. Its objects are others than those of `SITES`, so no sums of `SITES` are
+    /// written as sums of the heap.
+    pub has_heap: bool,
 }
 
 impl Default for Detail {
@@ -21,6 +24,7 @@ impl Default for Detail {
             cutoff: 0.0,
             by_thread: true,
             lines: true,
+            has_heap: false,
         }
     }
 }

@@ -36,6 +36,14 @@ use crate::model::{Profile, Seen, ThreadKind, Timing};
 const NO_TABLE: &str = "HPROF's text has times or allocations, and this profile has only calls; \
     run again with --timing sampled or exact, or with --alloc";
 
+/// The sentence about `SITES` on JDK 11, whose JVM TI does not report all objects.
+const ALL_OF_JDK_11: &str = "SITES has the allocations that JDK 11 reports: not those of a thread between an object \
+    too large for the thread's buffer and the next buffer.\n";
+
+/// The sentence about the objects that a heap dump has because of the profiler.
+const OBJECTS_OF_PROFILER: &str = "HEAP DUMP has the profiler's own objects, too: those of classes \
+    java.lang.$Loadhook..., and its reserve of memory, a byte[] of up to 4 MB.\n";
+
 /// Writes all tables of the profile as text: samples or times of traces, and allocations.
 ///
 /// # Errors
@@ -77,7 +85,7 @@ pub fn begin_text<W: Write>(
     let numbers = Numbers::default();
     let tables = Tables::new(profile, monitors, detail, options, Part::All, numbers);
     let lost = monitors.map_or(0, |monitors| monitors.lost_waits);
-    let introduction = introduction(profile, lost) + &tables.deadlocks(profile);
+    let introduction = introduction(profile, lost, detail.has_heap) + &tables.deadlocks(profile);
     let mut writer = Writer::new(out, &date, &introduction)?;
     for (serial, thread) in threads(profile, options, &numbers) {
         let start = ThreadStart {
@@ -155,18 +163,30 @@ fn end_millis(profile: &Profile) -> i64 {
     header.start_epoch_millis.saturating_add(ran)
 }
 
+/// Returns whether a JVM is JDK 11. `jvm` is its name and its version.
+fn is_jdk_11(jvm: &str) -> bool {
+    let version = jvm.rsplit(' ').next().unwrap_or_default();
+    version.starts_with("11.")
+}
+
 /// Returns the text above the records.
-fn introduction(profile: &Profile, lost_waits: u64) -> String {
+fn introduction(profile: &Profile, lost_waits: u64, has_heap: bool) -> String {
     let version = &profile.header.version;
     let mut text = format!("Written by Loadhook {version} in the text format of HPROF.\n");
     match profile.allocations.as_ref().map(|found| found.seen) {
         None => {}
         Some(Seen::Exact) => text += "SITES has all allocations of the instrumented classes.\n",
-        Some(Seen::All) => text += "SITES has all allocations.\n",
+        Some(Seen::All) if is_jdk_11(&profile.header.jvm) => text += ALL_OF_JDK_11,
+        Some(Seen::All) => {
+            text += "SITES has all allocations since the JVM's start was complete.\n"
+        }
         Some(Seen::Sampled { interval }) => {
             let bytes = if interval == 1 { "byte" } else { "bytes" };
             text += &format!("SITES has estimates from one sample in {interval} {bytes}.\n");
         }
+    }
+    if has_heap {
+        text += OBJECTS_OF_PROFILER;
     }
     if lost_waits > 0 {
         text += &format!("{lost_waits} further events of Object.wait are left out.\n");

@@ -6,16 +6,16 @@ use super::ranked::{Ranked, ranked};
 use super::traces::{Place, Traces};
 use crate::analysis::allocation_places::chosen_sites;
 use crate::analysis::options::Options;
-use crate::model::{self, Amount, Profile};
+use crate::model::{self, Allocations, Amount, Frame, Profile};
 
 /// The allocation sites, ordered by live bytes if objects were followed, otherwise by allocated
 /// bytes.
 pub(super) struct Sites<'p> {
     /// True if objects were followed.
     pub(super) is_live: bool,
-    /// The live objects of all sites, including sites without a row.
+    /// The live objects of all sites of the program, including sites without a row.
     pub(super) live: Amount,
-    /// The allocated objects of all sites, including sites without a row.
+    /// The allocated objects of all sites of the program, including sites without a row.
     pub(super) allocated: Amount,
     pub(super) rows: Vec<Ranked<Site<'p>>>,
 }
@@ -40,6 +40,10 @@ pub(super) fn sites<'p>(
     let mut places: HashMap<(u32, &str), usize> = HashMap::new();
     let mut rows: Vec<Site<'_>> = Vec::new();
     for site in chosen_sites(profile, allocations, options) {
+        let was_there = site.allocated.objects > 0.0 || site.live.objects > 0.0;
+        if !was_there || is_profilers(profile, allocations, site) {
+            continue;
+        }
         let frames = allocations.path(site);
         let frames = frames.map(|frame| -> Place { (frame.method, frame.line) });
         let trace = traces.number(site.thread as usize, frames);
@@ -71,6 +75,14 @@ pub(super) fn sites<'p>(
         allocated,
         rows,
     })
+}
+
+/// Returns whether the profiler allocated the objects of a site, or has their class: the tracker's classes make arrays
+/// for the calls that they count.
+fn is_profilers(profile: &Profile, allocations: &Allocations, site: &model::Site) -> bool {
+    let is_tracker = |class: &str| class.starts_with("java.lang.$Loadhook");
+    let class = |frame: &Frame| &*profile.methods[frame.method as usize].class;
+    is_tracker(&site.type_name) || allocations.path(site).any(|frame| is_tracker(class(frame)))
 }
 
 fn of(site: &model::Site, trace: u32) -> Site<'_> {

@@ -68,7 +68,9 @@ pub fn add_part<W: Write>(
     defined.traces(&tables.traces, out)?;
     if part != Part::Traces {
         if let Some(sites) = sites {
-            binary::summary(sites, out)?;
+            if !detail.has_heap {
+                binary::summary(sites, out)?;
+            }
             defined.sites(sites, detail, out)?;
         }
         for costs in &tables.costs {
