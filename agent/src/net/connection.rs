@@ -5,7 +5,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use loadhook_profile::format::hprof::Numbers;
@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A larger answer may take longer than [`PATIENCE`]: one second more for every [`LEAST_RATE`] bytes.
 const LEAST_RATE: u64 = 1 << 20;
+
+/// The longest time for which the end of the program waits for the reader, however much is to be sent.
+const LONGEST_END: Duration = Duration::from_secs(60);
 
 /// Longest wait in a single system call.
 const TICK: Duration = Duration::from_millis(200);
@@ -71,6 +74,10 @@ pub(crate) struct Connection {
     pub(crate) address: String,
     /// [`PATIENCE`], except in tests.
     patience: Duration,
+    /// [`LONGEST_END`], except in tests.
+    longest_end: Duration,
+    /// The time after which nothing is sent any more; set when the program ends.
+    closes_at: OnceLock<Instant>,
     state: Mutex<State>,
     changed: Condvar,
     /// The serial numbers that are not used yet in the stream.
@@ -86,6 +93,8 @@ impl Connection {
         Connection {
             address,
             patience: PATIENCE,
+            longest_end: LONGEST_END,
+            closes_at: OnceLock::new(),
             state: Mutex::default(),
             changed: Condvar::new(),
             numbers: Mutex::default(),
@@ -97,6 +106,12 @@ impl Connection {
     /// Returns whether allocations are recorded.
     pub(crate) fn notes_allocations(&self) -> bool {
         self.notes_allocations.load(Ordering::Relaxed)
+    }
+
+    /// Bounds the time for all that is still to be sent, because the end of the program waits for it.
+    pub(crate) fn program_ends(&self) {
+        self.closes_at
+            .get_or_init(|| Instant::now() + self.longest_end);
     }
 
     /// Connects and sends the beginning of the stream. Returns a second handle of the connection, from which commands
@@ -184,7 +199,8 @@ impl Connection {
                         });
                     }
                 }
-                if after > self.patience + Duration::from_secs(taken / LEAST_RATE) {
+                let is_over = self.closes_at.get().is_some_and(|at| *at < Instant::now());
+                if is_over || after > self.patience + Duration::from_secs(taken / LEAST_RATE) {
                     let address = address();
                     return Err(NotSent::TooSlow {
                         address,
@@ -282,6 +298,27 @@ mod tests {
         connection.open(b"").expect("it listens");
         // The buffers of the system take a part.
         let sent = connection.send(io::repeat(7).take(1 << 32));
+        assert!(matches!(sent, Err(NotSent::TooSlow { .. })), "{sent:?}");
+    }
+
+    #[test]
+    fn the_end_waits_for_a_bounded_time() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        let mut connection = Connection::new(address);
+        connection.longest_end = Duration::from_millis(50);
+        let sent = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let (mut stream, _) = listener.accept().expect("somebody connects");
+                io::copy(&mut stream, &mut io::sink())
+            });
+            connection.open(b"").expect("it listens");
+            connection.program_ends();
+            // The reader takes all that it gets, so no other bound holds.
+            let sent = connection.send(io::repeat(7));
+            let _ = reader.join().expect("the thread did not panic");
+            sent
+        });
         assert!(matches!(sent, Err(NotSent::TooSlow { .. })), "{sent:?}");
     }
 }

@@ -93,9 +93,11 @@ pub(crate) fn send(
     let mut tables = Vec::new();
     if let Some(part) = answer.tables {
         let mut profile = sources.profile(jni, moment, goes_on)?;
-        let monitors = sources
-            .monitors
-            .map(|monitors| monitors.tables(sources.instrumentation, jni, &mut profile));
+        let monitors = sources.monitors.map(|monitors| {
+            monitors
+                .tables(sources.instrumentation, jni, &mut profile)
+                .0
+        });
         let mut detail = detail(hprof, answer.heap);
         detail.cutoff = answer.cutoff.unwrap_or(detail.cutoff);
         let mut numbers = lock(&connection.numbers);
@@ -120,6 +122,9 @@ pub(crate) fn send(
         None
     };
     is_sending.set(true);
+    if moment == Moment::End {
+        connection.program_ends();
+    }
     let dump: Box<dyn Read> = match &heap {
         Some(heap) => Box::new(records(heap.open()?, 8)?),
         None => Box::new(io::empty()),
