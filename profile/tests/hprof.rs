@@ -7,7 +7,7 @@ use loadhook_profile::format::hprof::{
     begin_binary, begin_text, write,
 };
 use loadhook_profile::format::{Format, Options};
-use loadhook_profile::{Header, Method, Node, Profile, ThreadTree, Timing, WaitKind};
+use loadhook_profile::{Header, Method, Node, Profile, ThreadTree, Timing, WaitKind, since};
 use loadhook_testkit::hprof_walk::walk;
 
 /// Returns a node with this many calls or samples, and with these times in milliseconds.
@@ -379,4 +379,24 @@ fn a_profile_with_calls_alone_is_refused() {
         error.starts_with("HPROF's text has times or allocations"),
         "{error}"
     );
+}
+
+/// Counting begins anew after a file that a signal asks for. Samples of one method at two lines are two nodes then, too.
+#[test]
+fn lines_are_told_apart_in_the_time_between_two_profiles() {
+    let at = |samples: [u64; 2]| {
+        let nodes = [3, 4].into_iter().zip(samples);
+        let nodes = nodes.map(|(line, samples)| Node {
+            line: Some(line),
+            ..node(None, 0, samples, 0, 0)
+        });
+        let mut profile = profile(Timing::Sampled);
+        profile.threads.truncate(1);
+        profile.threads[0].nodes = nodes.collect();
+        profile
+    };
+    let between = since(&at([5, 7]), &at([6, 7]));
+    let nodes = between.threads[0].nodes.iter();
+    let nodes: Vec<_> = nodes.map(|node| (node.line, node.timed)).collect();
+    assert_eq!(nodes, [(Some(3), 1)]);
 }

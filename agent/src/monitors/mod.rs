@@ -12,5 +12,5 @@ mod recording;
 mod report;
 mod sums;
 
-pub(crate) use self::recording::{Monitors, Purpose};
+pub(crate) use self::recording::{Monitors, Purpose, WaitsSoFar};
 pub(crate) use self::report::LockSnapshot;

@@ -61,8 +61,19 @@ pub(super) struct State {
     /// The waits under way.
     under_way: HashMap<(u64, Means), Begun>,
     pub(super) sums: Sums,
+    /// The part of `sums` that HPROF's tables do not show any more.
+    pub(super) shown: Sums,
     /// Events of `Object.wait`, for HPROF.
     pub(super) events: Vec<Event>,
+    /// Number of events that were not kept.
+    pub(super) lost: u64,
+}
+
+/// The waits that HPROF's tables have shown.
+pub(crate) struct WaitsSoFar {
+    pub(super) sums: Sums,
+    /// Number of events of `Object.wait`.
+    pub(super) events: usize,
     /// Number of events that were not kept.
     pub(super) lost: u64,
 }
@@ -131,6 +142,15 @@ impl Monitors {
             Purpose::Hprof { .. } => "monitor=y",
             Purpose::Profile => "locks=true",
         }
+    }
+
+    /// Leaves waits out of all later tables for HPROF.
+    pub(crate) fn begin_anew(&self, so_far: WaitsSoFar) {
+        let mut state = lock(&self.state);
+        state.shown = so_far.sums;
+        let events = so_far.events.min(state.events.len());
+        state.events.drain(..events);
+        state.lost = state.lost.saturating_sub(so_far.lost);
     }
 
     /// Finds the fields that the handlers of events need. Returns whether the events can be enabled.

@@ -8,7 +8,7 @@ use loadhook_text::count;
 
 use super::dump::dump;
 use super::frames::Names;
-use super::recording::{Monitors, Purpose};
+use super::recording::{Monitors, Purpose, WaitsSoFar};
 use super::sums::{Place, Sums, Waiters};
 use crate::diagnostics;
 use crate::frames::profile_parts::{self, ProfileMethods};
@@ -25,21 +25,23 @@ pub(crate) struct LockSnapshot<'m> {
 }
 
 impl Monitors {
-    /// Makes HPROF's tables of waits. Adds the threads that waited, and the methods on their stacks, to the profile if
-    /// the profile does not have them.
+    /// Makes HPROF's tables of waits since the last [`begin_anew`](Self::begin_anew), and the waits so far. Adds their
+    /// methods and threads to the profile if the profile does not have them.
     pub(crate) fn tables(
         &self,
         instrumentation: &Instrumentation,
         jni: Jni<'_>,
         profile: &mut Profile,
-    ) -> MonitorTables {
+    ) -> (MonitorTables, WaitsSoFar) {
         let mut methods = ProfileMethods::of(profile);
         let (depth, names) = (self.depth(), &self.names);
         let dump = dump(instrumentation, jni, depth, names, &mut methods, profile);
-        let (sums, events, lost_waits) = {
+        let (sums, shown, events, lost_waits) = {
             let state = lock(&self.state);
-            (state.sums.clone(), state.events.clone(), state.lost)
+            let (sums, shown) = (state.sums.clone(), state.shown.clone());
+            (sums, shown, state.events.clone(), state.lost)
         };
+        let number_of_events = events.len();
         if sums.lost() > 0 {
             diagnostics::line(&format!(
                 "monitor=y: {} waits are missing in MONITOR TIME and PARK TIME, because threads waited at too many different places; give a smaller depth= or thread=n",
@@ -51,9 +53,9 @@ impl Monitors {
         }
         let loaders = instrumentation.loaders.names(names.loaders());
         let mut contentions = Vec::new();
-        for (_, place, sum) in sums
-            .all()
-            .filter(|(_, place, _)| place.kind.is_contention())
+        for (place, sum) in sums
+            .without(&shown)
+            .filter(|(place, _)| place.kind.is_contention())
         {
             contentions.push(Contention {
                 kind: place.kind,
@@ -72,12 +74,18 @@ impl Monitors {
                 moment: event.moment,
             });
         }
-        MonitorTables {
+        let tables = MonitorTables {
             contentions,
             waits,
             lost_waits,
             dump,
-        }
+        };
+        let so_far = WaitsSoFar {
+            sums,
+            events: number_of_events,
+            lost: lost_waits,
+        };
+        (tables, so_far)
     }
 
     /// Returns a copy of the recorded waits for a profile, or `None` if the options ask for HPROF's tables.

@@ -171,6 +171,23 @@ impl Sums {
         })
     }
 
+    /// Returns the places and sums without the parts of the sums that `shown` has. `shown` must be an earlier state of
+    /// these sums. Sums of which nothing remains are left out.
+    pub(super) fn without<'s>(&'s self, shown: &'s Sums) -> impl Iterator<Item = (&'s Place, Sum)> {
+        let places = self.places.all();
+        self.waiters.iter().flat_map(move |(waiters, sums)| {
+            let shown = shown.waiters.get(waiters);
+            sums.iter().filter_map(move |(place, sum)| {
+                let mut rest = *sum;
+                if let Some(shown) = shown.and_then(|shown| shown.get(place)) {
+                    rest.count = sum.count.saturating_sub(shown.count);
+                    rest.time = sum.time.saturating_sub(shown.time);
+                }
+                (rest.count > 0).then(|| (&places[*place as usize], rest))
+            })
+        })
+    }
+
     /// Returns the name of a group of ended threads.
     pub(super) fn group(&self, number: u32) -> Arc<str> {
         self.groups
@@ -283,6 +300,25 @@ mod tests {
             }
         }
         assert_nothing_is_lost(sums, threads * holders);
+    }
+
+    #[test]
+    fn shown_waits_are_left_out() {
+        let mut sums = Sums::default();
+        let [old, grown, new] = ["a.Old", "a.Grown", "a.New"].map(|class| place(&mut sums, class));
+        for place in [old, grown] {
+            sums.add(Waiters::All, place, WHO, Duration::from_millis(1));
+        }
+        let shown = sums.clone();
+        for place in [grown, new] {
+            sums.add(Waiters::All, place, WHO, Duration::from_millis(2));
+        }
+        let rest = sums.without(&shown);
+        let mut rest: Vec<_> = rest
+            .map(|(place, sum)| (&*place.class, sum.count, sum.time.as_millis()))
+            .collect();
+        rest.sort_unstable();
+        assert_eq!(rest, [("a.Grown", 1, 2), ("a.New", 1, 2)]);
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Writes profiles to the agent's file, and appends their names to the manifest.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use loadhook_profile::Profile;
 use loadhook_profile::format::hprof::MonitorTables;
 use loadhook_profile::format::{self, hprof, pprof};
+use loadhook_profile::{Profile, since};
 use loadhook_settings::attach::AnswerLine;
 use loadhook_settings::{HprofCpu, HprofOptions};
 use thiserror::Error;
@@ -22,6 +23,7 @@ use crate::diagnostics;
 use crate::heap_dump::HeapFile;
 use crate::jvm::jni::Jni;
 use crate::locks::lock;
+use crate::monitors::WaitsSoFar;
 use crate::net::{Connection, NotSent};
 use crate::options::Options;
 
@@ -85,6 +87,15 @@ fn send_last(sources: &Sources<'_>, jni: Jni<'_>, connection: &Connection) {
     }
 }
 
+/// A profile that has been written.
+struct Written {
+    file: PathBuf,
+    /// The whole profile since the start.
+    profile: Profile,
+    /// The waits that were recorded so far.
+    waits: Option<WaitsSoFar>,
+}
+
 /// Writes the profiles of this JVM.
 #[derive(Default)]
 pub(crate) struct ProfileWriter {
@@ -92,6 +103,8 @@ pub(crate) struct ProfileWriter {
     noted: OnceLock<PathBuf>,
     /// Number of files that signals have requested so far.
     requested: AtomicU32,
+    /// The profile at the last file that a signal has requested. As in HPROF, later files begin to count there.
+    last_requested: Mutex<Option<Profile>>,
     /// Profiles that the trackers of rewritten archives have written in this JVM.
     others: Mutex<BTreeSet<PathBuf>>,
 }
@@ -114,9 +127,10 @@ impl ProfileWriter {
             return send_last(sources, jni, connection);
         }
         match self.write(sources, jni, Moment::End, None) {
-            Ok(file) if answer::write(&AnswerLine::Profile(file.display().to_string())) => {}
+            Ok(Written { file, .. })
+                if answer::write(&AnswerLine::Profile(file.display().to_string())) => {}
             Ok(_) if options.settings.quiet => {}
-            Ok(file) => {
+            Ok(Written { file, .. }) => {
                 let others = lock(&self.others);
                 let others = others.iter().map(|other| other.display().to_string());
                 let others: Vec<String> = others.collect();
@@ -155,8 +169,9 @@ impl ProfileWriter {
         written.map(drop)
     }
 
-    /// Writes a file with HPROF's tables while the program runs. The file's name contains the number of the request, so
-    /// that the file at the end of the JVM does not replace it. If the agent's file is a device, writes to the device.
+    /// Writes a file with HPROF's tables while the program runs. Its name has the number of the request, so that the
+    /// last file does not replace it. If the agent's file is a device, writes to the device. Later files have only what
+    /// happens after this one.
     pub(crate) fn write_on_request(&self, sources: &Sources<'_>, jni: Jni<'_>) {
         let options = sources.options();
         let Some(hprof) = &options.settings.hprof else {
@@ -174,8 +189,15 @@ impl ProfileWriter {
             file
         });
         match self.write(sources, jni, Moment::Running, other.as_deref()) {
-            Ok(_) if options.settings.quiet => {}
-            Ok(file) => diagnostics::line(&format!("profile written to {}", file.display())),
+            Ok(written) => {
+                if let (Some(monitors), Some(waits)) = (sources.monitors, written.waits) {
+                    monitors.begin_anew(waits);
+                }
+                *lock(&self.last_requested) = Some(written.profile);
+                if !options.settings.quiet {
+                    diagnostics::line(&format!("profile written to {}", written.file.display()));
+                }
+            }
             // This error is not reported, because the last file will contain all data.
             Err(_) if sources.gate.is_ending() => {}
             Err(error) => diagnostics::line(&format!("no profile: {error}")),
@@ -197,20 +219,25 @@ impl ProfileWriter {
         }
     }
 
-    /// Writes a profile to `other`, which must be a regular file, or to the agent's file if `other` is `None`. Returns
-    /// the name of the file.
+    /// Writes a profile of the time since the last request. The file is `other`, which must be a regular file, or else
+    /// the agent's file.
     fn write(
         &self,
         sources: &Sources<'_>,
         jni: Jni<'_>,
         moment: Moment,
         other: Option<&Path>,
-    ) -> Result<PathBuf, WriteError> {
+    ) -> Result<Written, WriteError> {
         let goes_on = || moment == Moment::End || !sources.gate.is_ending();
-        let mut profile = sources.profile(jni, moment, goes_on)?;
-        let monitors = sources
+        let whole = sources.profile(jni, moment, goes_on)?;
+        let mut profile = match &*lock(&self.last_requested) {
+            Some(last) => Cow::Owned(since(last, &whole)),
+            None => Cow::Borrowed(&whole),
+        };
+        let (monitors, waits) = sources
             .monitors
-            .map(|monitors| monitors.tables(sources.instrumentation, jni, &mut profile));
+            .map(|monitors| monitors.tables(sources.instrumentation, jni, profile.to_mut()))
+            .unzip();
         let options = sources.options();
         let file = other.unwrap_or_else(|| self.noted.get().unwrap_or(&options.file));
         let put = |heap: Option<&HeapFile<'_>>| {
@@ -237,9 +264,14 @@ impl ProfileWriter {
                 written => written,
             }
         };
-        write().map_err(|error| WriteError::Io {
+        let written = write().map_err(|error| WriteError::Io {
             file: file.to_owned(),
             error,
+        })?;
+        Ok(Written {
+            file: written,
+            profile: whole,
+            waits,
         })
     }
 

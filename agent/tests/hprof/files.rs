@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_hprof::contents::{Contents, Heap, Section};
-use loadhook_hprof::{ErrorKind, LoadClass, Visitor, read};
+use loadhook_hprof::text::CostKind;
+use loadhook_hprof::{ErrorKind, LoadClass, NO_TRACE, Visitor, read};
 
-use super::{command, contents, run_in, run_to_file, sites, text};
+use super::{command, contents, costs, run_in, run_to_file, sites, text};
 use crate::on_jdks;
 use crate::support::finish;
 
@@ -16,6 +17,8 @@ struct Items {
     names: HashMap<u64, Vec<u8>>,
     class: u64,
     count: u64,
+    /// How often the empty trace is defined.
+    empty_traces: u64,
 }
 
 impl Visitor for Items {
@@ -28,6 +31,10 @@ impl Visitor for Items {
         if self.names[&class.name] == b"Hprof$Item" {
             self.class = class.class;
         }
+        Ok(())
+    }
+    fn stack_trace(&mut self, serial: u32, _: u32) -> Result<(), ErrorKind> {
+        self.empty_traces += u64::from(serial == NO_TRACE);
         Ok(())
     }
     fn instance(&mut self, _: u64, class: u64, _: &[u8]) -> Result<(), ErrorKind> {
@@ -51,9 +58,13 @@ fn heaps_have_all_objects(feature: u32) -> Result<()> {
     let whole = contents(&file)?;
     sites(&whole)?;
     ensure!(heap(&whole)?.objects > 1000);
+    // The sums of SITES are not those of the heap.
+    let is_summary = |section: &Section| matches!(section, Section::Summary(_));
+    ensure!(!whole.sections.iter().any(is_summary));
     let mut items = Items::default();
     read(&file[..], &mut items)?;
     ensure!(items.count == 1000, "{}", items.count);
+    ensure!(items.empty_traces == 1, "{}", items.empty_traces);
     let (file, _) = run_to_file(feature, "heap=dump,verbose=n", 1)?;
     let whole = contents(&file)?;
     ensure!(heap(&whole)?.arrays > 100 && heap(&whole)?.roots > 10);
@@ -72,7 +83,7 @@ fn heaps_have_all_objects(feature: u32) -> Result<()> {
         .collect::<Vec<_>>();
     ensure!(sizes == [true; 1000], "{}", sizes.len());
     ensure!(text.contains("elem type=Hprof$Item[]@") && text.contains("\tstatic items\t"));
-    ensure!(!text.contains("SITES"));
+    ensure!(!text.contains("SITES") && text.contains("the profiler's own objects"));
     Ok(())
 }
 
@@ -126,6 +137,37 @@ fn a_signal_writes_a_file_of_its_own() -> Result<()> {
     );
     ensure!(heap(&whole)?.objects > 1000);
     ensure!(std::fs::read_dir(folder.path())?.count() == 1);
+    Ok(())
+}
+
+/// As in HPROF, counting begins anew after the file that a signal asks for. Objects that are alive stay in the tables.
+#[test]
+fn a_signal_begins_to_count_anew() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let options = "cpu=times,heap=sites,monitor=y,depth=1,cutoff=0";
+    let mut command = command(17, folder.path(), options, 1)?;
+    command.arg("java.hprof.1.txt");
+    let output = finish(&mut command)?;
+    ensure!(output.status.success(), "{output:?}");
+    let numbers = |file: &str| -> Result<[Option<i64>; 3]> {
+        let whole = contents(&std::fs::read(folder.path().join(file))?)?;
+        let (_, rows) = costs(&whole, CostKind::Times)?;
+        let calls = |name: &str| {
+            let row = rows.iter().find(|row| row.name == name);
+            row.map(|row| row.count)
+        };
+        let rows = sites(&whole)?;
+        let item = rows.iter().find(|row| row.class == "Hprof$Item");
+        let item = item.context("the items are alive")?;
+        ensure!(item.live.objects == Some(1000), "{item:?}");
+        let allocated = item.allocated.objects.map(u64::cast_signed);
+        Ok([calls("Hprof.step"), calls("Hprof.fail"), allocated])
+    };
+    let first = numbers("java.hprof.1.txt")?;
+    ensure!(first == [Some(1000), Some(300), Some(1000)], "{first:?}");
+    // The program calls `step` as often again.
+    let last = numbers("java.hprof.txt")?;
+    ensure!(last == [Some(1000), None, Some(0)], "{last:?}");
     Ok(())
 }
 

@@ -71,6 +71,7 @@ public final class Hprof {
             while (!new java.io.File(args[1]).exists()) {
                 Thread.sleep(5);
             }
+            loop();
         }
         System.out.println("done");
     }

@@ -94,7 +94,7 @@ struct Before<'p> {
     threads: Vec<Option<u32>>,
     /// The processor time of each thread.
     cpu_ns: HashMap<ThreadKey<'p>, Option<u64>>,
-    /// Paths from roots to nodes, in methods of the later profile.
+    /// Paths from roots to nodes, in methods of the later profile and their lines.
     paths: Paths,
     /// The nodes of each thread by their paths.
     nodes: HashMap<(ThreadKey<'p>, u32), Node>,
@@ -122,7 +122,9 @@ impl<'p> Before<'p> {
                 let parent = node.parent.map(|parent| places[parent as usize]);
                 let place = match (parent, methods[node.method as usize]) {
                     (Some(None), _) | (_, None) => None,
-                    (parent, Some(method)) => Some(before.paths.number(parent.flatten(), method)),
+                    (parent, Some(method)) => {
+                        Some(before.paths.number_at(parent.flatten(), method, node.line))
+                    }
                 };
                 places.push(place);
                 match (place, before.threads[at]) {
@@ -146,7 +148,7 @@ impl<'p> Before<'p> {
         let mut places: Vec<u32> = Vec::with_capacity(nodes.len());
         for node in &mut nodes {
             let parent = node.parent.map(|parent| places[parent as usize]);
-            let place = self.paths.number(parent, node.method);
+            let place = self.paths.number_at(parent, node.method, node.line);
             places.push(place);
             if let Some(before) = self.nodes.get_mut(&(key, place)) {
                 take(node, before);
