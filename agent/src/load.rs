@@ -21,6 +21,7 @@ use crate::events::JVM_OBJECTS_NOT_COUNTED;
 use crate::gc_pauses::GcRecording;
 use crate::instrument::hidden_classes::HiddenClasses;
 use crate::instrument::instrumentation::Instrumentation;
+use crate::jvm::jvmpi::own_library;
 use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::sampling::ClockSource;
 use crate::jvm::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability};
@@ -106,9 +107,10 @@ impl From<jvmti::Error> for NoSamples {
     }
 }
 
-/// Makes the agent from the text of its options, at the JVM's start.
+/// Makes the agent from the text of its options, at the JVM's start. In a library with HPROF's name, the options are
+/// HPROF's.
 pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
-    let settings = parse(text)?;
+    let settings = parse(&with_prefix(text, own_library::has_name_of_hprof()))?;
     if settings.duration.is_some() || settings.answer.is_some() {
         return Err(LoadError::OnlyAttached);
     }
@@ -199,6 +201,18 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
         start_time: StartTime::now(),
         had_virtual_threads: false.into(),
     })
+}
+
+/// Returns the text of the options, with the prefix of HPROF's options if they are HPROF's. The prefix without its
+/// colon means that there are no options.
+fn with_prefix(text: &str, has_name_of_hprof: bool) -> Cow<'_, str> {
+    if Some(text) == HPROF_PREFIX.strip_suffix(':') {
+        HPROF_PREFIX.into()
+    } else if has_name_of_hprof && !text.starts_with(HPROF_PREFIX) {
+        format!("{HPROF_PREFIX}{text}").into()
+    } else {
+        text.into()
+    }
 }
 
 /// Returns the text of the options. If they are HPROF's options, the options in the environment variable are appended.
@@ -341,4 +355,24 @@ fn print_help(text: &str) -> ! {
     // A closed standard output does not change the exit code.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
     std::process::exit(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_with_the_name_of_hprof_takes_its_options() {
+        for (text, has_name, expected) in [
+            ("cpu=samples", true, "hprof:cpu=samples"),
+            ("", true, "hprof:"),
+            ("hprof:cpu=samples", true, "hprof:cpu=samples"),
+            ("hprof", true, "hprof:"),
+            ("hprof", false, "hprof:"),
+            ("file=a", false, "file=a"),
+            ("", false, ""),
+        ] {
+            assert_eq!(with_prefix(text, has_name), expected, "{text}");
+        }
+    }
 }

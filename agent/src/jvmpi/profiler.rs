@@ -47,7 +47,7 @@ pub(crate) enum NotLoaded {
     #[error(transparent)]
     NeedsJvmti(#[from] NeedsJvmti),
     #[error(
-        "this JVM does not support JVMPI, so nothing is recorded; load the agent with -agentpath instead of -Xrun"
+        "this JVM does not support JVMPI, so nothing is recorded; load the agent with -agentpath instead of -Xrun, and HPROF with -agentlib:hprof=OPTIONS"
     )]
     NoJvmpi,
     #[error("the agent is loaded already; load it once")]

@@ -224,9 +224,15 @@ fn binary_files_have_the_same_tables(feature: u32) -> Result<()> {
     let (_, rows) = costs(&contents, CostKind::Times)?;
     let step: Vec<_> = rows.iter().filter(|row| row.name == "Hprof.step").collect();
     ensure!(matches!(step[..], [row] if row.count == 1000), "{step:?}");
-    let item = sites(&contents)?
+    let rows = sites(&contents)?;
+    // The tracker makes arrays for the calls that it counts.
+    let names = rows
         .iter()
-        .find(|row| row.class == "Hprof$Item");
+        .map(|row| contents.traces[&row.trace].frames.iter());
+    let is_trackers = |class: &str| class.contains("$Loadhook");
+    ensure!(!names.flatten().any(|frame| is_trackers(&frame.class)));
+    ensure!(!rows.iter().any(|row| is_trackers(&row.class)));
+    let item = rows.iter().find(|row| row.class == "Hprof$Item");
     let item = item.context("no items")?;
     ensure!(item.live.objects == Some(1000), "{item:?}");
     let frames = &contents.traces[&item.trace].frames;
@@ -278,6 +284,51 @@ on_jdks!(
     samples_have_the_stack_that_ran times_have_exact_calls sites_have_all_objects:
     on_11 11, on_25 25
 );
+
+/// A library with the name under which a JVM looks for HPROF takes HPROF's options as they are. For `-Xrun` it must not
+/// have JVMPI's entry point, because a JVM makes a library with this function no agent.
+fn a_library_named_as_hprof_takes_its_options(feature: u32) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let library = folder.path().join("libhprof.so");
+    let mut bytes = std::fs::read(agent()?)?;
+    let entry = b"\0JVM_OnLoad\0";
+    let at = bytes.windows(entry.len()).position(|part| part == entry);
+    let at = at.context("the agent has no JVM_OnLoad")?;
+    bytes[at + 1..][..10].copy_from_slice(b"JVM_0nLoad");
+    std::fs::write(&library, bytes)?;
+    let by_path = format!("-agentpath:{}", library.display());
+    for (agent, environment, file) in [
+        (format!("{by_path}=cpu=samples"), "", "java.hprof.txt"),
+        (by_path, "heap=dump,format=b", "java.hprof"),
+        (
+            "-agentlib:hprof=heap=sites,file=a.txt".to_owned(),
+            "",
+            "a.txt",
+        ),
+        ("-agentlib:hprof=hprof:file=b.txt".to_owned(), "", "b.txt"),
+        ("-Xrunhprof:monitor=y,file=c.txt".to_owned(), "", "c.txt"),
+    ] {
+        let mut java = Jdk::find(feature)?.java();
+        java.current_dir(folder.path());
+        java.env_remove("JAVA_TOOL_OPTIONS")
+            .env_remove("JDK_JAVA_OPTIONS");
+        java.env("_JAVA_HPROF_OPTIONS", environment);
+        java.env("LD_LIBRARY_PATH", folder.path());
+        java.arg(&agent)
+            .arg("-cp")
+            .arg(compiled()?)
+            .args(["Hprof", "1"]);
+        let output = finish(&mut java)?;
+        let said = text(&output.stderr);
+        ensure!(
+            output.status.success() && said.contains(&format!("profile written to {file}\n")),
+            "{agent}: {said}"
+        );
+    }
+    Ok(())
+}
+
+on_jdks!(a_library_named_as_hprof_takes_its_options: on_17 17, on_25 25);
 
 /// HPROF's help and its refusals end the JVM before `main`. An environment variable adds options.
 #[test]

@@ -1,4 +1,4 @@
-//! Makes this library known to the JVM's boot loader.
+//! The file of this library: its name, and the loading of it for the JVM's boot loader.
 
 use std::ffi::{CStr, CString, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -26,12 +26,23 @@ pub(crate) fn load_for_boot_loader(jni: Jni<'_>) -> Result<(), JniError> {
     loaded.unwrap_or(Err(JniError::Refused))
 }
 
+/// Returns whether the file of this library has the name under which a JVM looks for HPROF.
+pub(crate) fn has_name_of_hprof() -> bool {
+    file().is_some_and(|file| file.file_name() == Some("libhprof.so".as_ref()))
+}
+
 /// Returns the absolute path of this library.
 fn path() -> Option<CString> {
+    let path = file()?.canonicalize().ok()?;
+    CString::new(path.as_os_str().as_bytes()).ok()
+}
+
+/// Returns the path by which this library was loaded.
+fn file() -> Option<&'static Path> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: `dladdr` takes any address, and writes the structure. All-zero bytes are a valid value of the structure.
     let (found, info) = unsafe {
-        let found = libc::dladdr(path as *const c_void, info.as_mut_ptr());
+        let found = libc::dladdr(file as *const c_void, info.as_mut_ptr());
         (found, info.assume_init())
     };
     if found == 0 || info.dli_fname.is_null() {
@@ -39,7 +50,5 @@ fn path() -> Option<CString> {
     }
     // SAFETY: the name ends in a zero byte, and lives as long as the library.
     let name = unsafe { CStr::from_ptr(info.dli_fname) };
-    let name = Path::new(std::ffi::OsStr::from_bytes(name.to_bytes()));
-    let path = name.canonicalize().ok()?;
-    CString::new(path.as_os_str().as_bytes()).ok()
+    Some(Path::new(std::ffi::OsStr::from_bytes(name.to_bytes())))
 }
