@@ -236,7 +236,8 @@ impl<W: Write> Shown<'_, W> {
             match monitor.owner {
                 Some(owner) => {
                     let (name, entries) = (self.thread(owner.thread), owner.entries);
-                    write!(self.out, " owned by {name}, entered {entries} times")?;
+                    let times = noun(u64::from(entries.unsigned_abs()), "time", "times");
+                    write!(self.out, " owned by {name}, entered {entries} {times}")?;
                 }
                 None => write!(self.out, " not owned")?,
             }

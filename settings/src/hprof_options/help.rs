@@ -5,8 +5,8 @@ pub const HPROF_HELP: &str = "\
 loadhook agent with the options of HPROF:
 -agentpath:PATH/libloadhook_agent.so=hprof:OPTION=VALUE,OPTION=VALUE...
 
-  heap=dump|sites|all    dump: all objects of the heap with their references;
-                         sites: objects and bytes, allocated and alive, by trace
+  heap=dump|sites|all    dump: all objects that can be reached, with their
+                         references; sites: objects and bytes, allocated and alive, by trace
                          and class; all: both, the default if there is neither
                          cpu= nor monitor=
   cpu=samples|times|old  samples: samples of running threads by trace; times:
@@ -25,14 +25,16 @@ loadhook agent with the options of HPROF:
                          between two samples of a thread, 1 to 1000 (default 10)
   cutoff=SHARE           leave out rows below this share of the whole (default
                          0.0001)
-  lineno=y|n             lines in traces (default y); only those of allocations
-                         and monitors are known
+  lineno=y|n             lines in traces (default y); with cpu=times those at
+                         which methods begin
   thread=y|n             tell traces apart by thread (default n)
   force=y|n              overwrite FILE (default y); otherwise write
                          FILE.PID.txt if it exists (FILE.PID with format=b)
   verbose=y|n            print the name of the file at the end (default y)
   doe=y|n                write the file at the end of the JVM (default y)
 
+SIGQUIT writes a file with the numbers since the start, or since the last such
+file. A library named libhprof.so takes these options without hprof: before.
 The options in the environment variable _JAVA_HPROF_OPTIONS are appended.
 Without effect: msa, gc_okay, primfields, primarrays, logflags, debugflags,
 coredump, errorexit, pause, debug, X.
