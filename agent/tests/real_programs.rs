@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
+use loadhook_hprof::contents::Contents;
 use loadhook_profile::Profile;
 use loadhook_testkit::jdk::{Jdk, REPEATABLE};
 use loadhook_testkit::{paths, tomcat};
@@ -310,6 +311,76 @@ fn closure_compiler(feature: u32) -> Result<()> {
     let sampled = closure.observed(&plain, REPEATABLE, "")?;
     sampled.sound(2)?;
     counted.as_in(&sampled)?;
+    Ok(())
+}
+
+/// Under the options of HPROF, javac and the Closure compiler do what they do without the agent, and `-Xcheck:jni` finds
+/// no fault of the agent. Their input is small, because the JVM checks each call of JNI.
+#[test]
+#[ignore = "needs scripts/corpora.sh"]
+fn programs_under_options_of_hprof() -> Result<()> {
+    let compiler = corpus("closure-compiler/compiler.jar")?;
+    let mut javac = Program::new("javac", 17)?;
+    let input = |program: &Program, name: &str, text: &str| -> Result<String> {
+        let file = program.scratch.path().join(name);
+        fs::write(&file, text)?;
+        Ok(file.display().to_string())
+    };
+    let source = input(
+        &javac,
+        "Sum.java",
+        "class Sum { int of(int a) { return a + 1; } }",
+    )?;
+    let out = javac.out.display().to_string();
+    let main = "jdk.compiler/com.sun.tools.javac.Main";
+    let arguments = ["-m", main, "-proc:none", "-d", &out, &source];
+    javac.arguments = arguments.map(str::to_owned).to_vec();
+    let mut closure = Program::new("the Closure compiler", 17)?;
+    let source = input(
+        &closure,
+        "sum.js",
+        "function sum(a) { return a + 1 } alert(sum(2));",
+    )?;
+    let (jar, out) = (compiler.display().to_string(), closure.out.join("small.js"));
+    let out = out.display().to_string();
+    let arguments = [
+        "-jar",
+        &jar,
+        "--env=CUSTOM",
+        "--js",
+        &source,
+        "--js_output_file",
+        &out,
+    ];
+    closure.arguments = arguments.map(str::to_owned).to_vec();
+    // The probes of `cpu=times`, which `cpu=old` has too, would take minutes in the Closure compiler.
+    let measured = [
+        "cpu=samples",
+        "heap=sites,depth=8",
+        "heap=dump,format=b",
+        "monitor=y,thread=y",
+    ];
+    for (program, more) in [(javac, Some("cpu=times")), (closure, None)] {
+        let plain = program.run(&["-Xcheck:jni"])?;
+        for options in measured.into_iter().chain(more) {
+            let file = program.scratch.path().join("java.hprof");
+            let (agent, path) = (support::agent()?, file.display());
+            let agent = format!(
+                "-agentpath:{}=hprof:{options},verbose=n,file={path}",
+                agent.display()
+            );
+            let left = program.run(&["-Xcheck:jni", &agent])?;
+            let name = format!("{} under {options}", program.name);
+            ensure!(
+                left == plain,
+                "{name}: {:?} {:?}",
+                left.output,
+                plain.output
+            );
+            let read = Contents::read(fs::read(&file)?.as_slice());
+            ensure!(read.error.is_none(), "{name}: {:?}", read.error);
+        }
+    }
     Ok(())
 }
 
