@@ -18,6 +18,19 @@ pub(super) struct Compiled {
     pub(super) is_early: bool,
 }
 
+impl Compiled {
+    /// Returns the frames at `offset`, innermost first. If no frames are known there, returns one frame of the compiled
+    /// method.
+    pub(super) fn frames_at(&self, offset: u32) -> impl Iterator<Item = InlinedFrame> + '_ {
+        let mut inlined = self.inlining.at(offset).peekable();
+        let own = inlined.peek().is_none().then_some(InlinedFrame {
+            method: self.method,
+            bci: None,
+        });
+        inlined.chain(own)
+    }
+}
+
 /// Descriptions of code by number. The map in [`Shared`] has the same numbers.
 #[derive(Default)]
 pub(super) struct Codes {
@@ -244,4 +257,28 @@ fn map<'s>(shared: &'s Shared, cache: &CodeCache) -> Option<&'s CodeMap> {
     let (low, high) = cache.bounds()?;
     let _ = shared.code.set(CodeMap::new(low, high)?);
     shared.code.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_without_known_frames_belongs_to_the_compiled_method() {
+        let frame = |method: usize, bci: Option<u16>| InlinedFrame {
+            method: MethodKey::unknown(method),
+            bci,
+        };
+        let (outer, inner) = (frame(1, Some(4)), frame(2, Some(0)));
+        let mut inlining = InlineTableBuilder::default();
+        inlining.add(10, [outer, inner].into_iter());
+        let compiled = Compiled {
+            method: MethodKey::unknown(1),
+            inlining: inlining.build(),
+            is_early: false,
+        };
+        let at = |offset: u32| compiled.frames_at(offset).collect::<Vec<_>>();
+        assert_eq!(at(10), [inner, outer]);
+        assert_eq!(at(11), [frame(1, None)]);
+    }
 }

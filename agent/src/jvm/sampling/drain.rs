@@ -6,6 +6,7 @@ use super::code_map::{CodeId, CodeKind};
 use super::engine::{Engine, Known};
 use super::handler::end_of;
 use super::noted::ClassOf;
+use super::noting::Search;
 use super::raw_frame::RawFrame;
 use super::sample::{
     MethodNumber, RawSample, SampleFrame, SampleSink, StackEnd, StubKind, ThreadNumber, Unwalked,
@@ -33,8 +34,12 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink, is
     // Samples that are written during this call wait for the next call. Otherwise this call might never end.
     let until = engine.shared.ring.head();
     let compiled = engine.take_jit();
-    let mut listed = None;
-    let notes_few = is_last && compiled.is_empty() && engine.shared.structs.holders.is_some();
+    let mut search = Search::default();
+    // If the listed classes were noted earlier, a search would find no class.
+    let notes_few = is_last
+        && engine.has_listed_classes()
+        && compiled.is_empty()
+        && engine.shared.structs.holders.is_some();
     if !notes_few {
         engine.note_listed(jni);
     }
@@ -51,7 +56,7 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink, is
         };
         found.clear();
         if notes_few {
-            engine.note_classes_of(jni, &words, &mut listed);
+            engine.note_classes_of(jni, &words, &mut search);
         }
         let is_sound = expand(engine, &words, &mut found);
         let end = if is_sound {
@@ -119,22 +124,15 @@ fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) -> bool {
             RawFrame::Compiled { code, offset } => {
                 expand_compiled(&known, code, offset, found);
             }
-            RawFrame::Address(pc) => {
-                // The JVM may have reported this code after the sample was taken.
-                let code = engine.shared.code.get().and_then(|map| map.find(pc));
-                match code {
-                    Some((id, code)) if code.kind == CodeKind::Compiled => {
-                        let top = u32::from(index == 0);
-                        let offset = (pc - code.low) as u32 + top;
-                        expand_compiled(&known, id, offset, found);
-                    }
-                    // An unknown frame is kept only at either end of the stack, and is left out between other frames.
-                    _ if index == 0 || index == last => {
-                        found.push(Frame::Known(SampleFrame::Native { pc }));
-                    }
-                    _ => {}
+            RawFrame::Address(pc) => match engine.compiled_at(pc, index == 0) {
+                // The JVM has reported this code after the sample was taken.
+                Some((code, offset)) => expand_compiled(&known, code, offset, found),
+                // An unknown frame is kept only at either end of the stack, and is left out between other frames.
+                None if index == 0 || index == last => {
+                    found.push(Frame::Known(SampleFrame::Native { pc }));
                 }
-            }
+                None => {}
+            },
             RawFrame::Stub(kind) => found.push(Frame::Known(SampleFrame::Stub(match kind {
                 CodeKind::Interpreter => StubKind::Interpreter,
                 CodeKind::Dispatch => StubKind::Dispatch,
@@ -166,16 +164,8 @@ fn expand_compiled(known: &Known, code: CodeId, offset: u32, found: &mut Vec<Fra
         Some(method) => Frame::Noted { method, bci },
         None => Frame::Known(SampleFrame::UnloadedJava),
     };
-    let before = found.len();
-    found.extend(
-        compiled
-            .inlining
-            .at(offset)
-            .map(|frame| noted(frame.method, frame.bci)),
-    );
-    if found.len() == before {
-        found.push(noted(compiled.method, None));
-    }
+    let frames = compiled.frames_at(offset);
+    found.extend(frames.map(|frame| noted(frame.method, frame.bci)));
 }
 
 /// Returns the number by which the sink knows a noted method; `None` if the method's class is unloaded. A method

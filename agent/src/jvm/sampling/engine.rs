@@ -370,6 +370,14 @@ impl Engine {
         offsets.bci(self.cache.memory(), address, bcp)
     }
 
+    /// Returns the compiled code at an address, and the offset at which its frames are looked up. `is_top` is true if
+    /// the address is that of an interrupted thread.
+    pub(super) fn compiled_at(&self, pc: usize, is_top: bool) -> Option<(CodeId, u32)> {
+        let (id, code) = self.shared.code.get()?.find(pc)?;
+        let offset = pc.wrapping_sub(code.low) as u32 + u32::from(is_top);
+        (code.kind == CodeKind::Compiled).then_some((id, offset))
+    }
+
     /// Returns the methods of frames, including inlined methods.
     fn keys(&self, frames: impl Iterator<Item = RawFrame>) -> Vec<MethodKey> {
         let known = self.known();
@@ -381,11 +389,7 @@ impl Engine {
                     let Some(compiled) = known.codes.compiled(code) else {
                         continue;
                     };
-                    let before = keys.len();
-                    keys.extend(compiled.inlining.at(offset).map(|frame| frame.method));
-                    if keys.len() == before {
-                        keys.push(compiled.method);
-                    }
+                    keys.extend(compiled.frames_at(offset).map(|frame| frame.method));
                 }
                 RawFrame::Method(_) | RawFrame::Address(_) | RawFrame::Stub(_) => {}
             }

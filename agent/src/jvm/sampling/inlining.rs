@@ -87,11 +87,6 @@ impl InlineTable {
         })
     }
 
-    /// Returns the methods of all frames. A method may come several times.
-    pub(super) fn methods(&self) -> impl Iterator<Item = MethodKey> + '_ {
-        self.links.iter().map(|link| link.frame.method)
-    }
-
     /// Returns the methods that are inlined into the compiled method, with their depths.
     pub(super) fn inlined(&self) -> Vec<Inlined<MethodKey>> {
         // A link is a place in a method. The link of its caller is the place of the call. Several links may have the

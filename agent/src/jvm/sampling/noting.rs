@@ -5,16 +5,18 @@
 //! then, the signal handler writes the address of a method that is not in the table. If the program ends before, only
 //! the classes in its samples are noted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use super::class_methods::{ClassMethods, class_methods, generate_events, lasts};
 use super::engine::{Engine, Thing};
 use super::holders::ClassName;
+use super::inlining::InlinedFrame;
 use super::noted::Stage;
 use super::raw_frame::RawFrame;
 use super::sample::MethodNumber;
 use crate::jvm::jni::Jni;
+use crate::jvm::jvmti::MethodKey;
 use crate::jvm::reference::{Global, Local, Weak};
 use crate::jvm::sys::event;
 use crate::jvm::vm::has_virtual_threads;
@@ -24,7 +26,18 @@ use crate::locks::lock;
 const STEP: usize = 64;
 
 /// Listed classes by their names.
-pub(super) type ListedClasses = HashMap<ClassName, Vec<Global>>;
+type ListedClasses = HashMap<ClassName, Vec<Global>>;
+
+/// The search for the classes to which the frames of the last samples belong.
+#[derive(Default)]
+pub(super) struct Search {
+    /// The listed classes that were not found yet; `None` before the first address.
+    listed: Option<ListedClasses>,
+    /// Methods of compiled frames that were searched for.
+    keys: HashSet<MethodKey>,
+    /// Addresses of methods that were searched for.
+    addresses: HashSet<usize>,
+}
 
 impl Engine {
     /// Lists the classes that are loaded, for [`note_listed`](Self::note_listed).
@@ -113,24 +126,24 @@ impl Engine {
         !is_last
     }
 
-    /// Notes those listed classes to which the frames of a sample belong. `listed` is `None` at the first call, and has
-    /// the listed classes after it.
-    pub(super) fn note_classes_of(
-        &self,
-        jni: Jni<'_>,
-        frames: &[u64],
-        listed: &mut Option<ListedClasses>,
-    ) {
+    /// Returns whether classes are listed that are not noted yet.
+    pub(super) fn has_listed_classes(&self) -> bool {
+        lock(&self.to_note).stage == Stage::Listing
+    }
+
+    /// Notes those listed classes to which the frames of a sample belong. `search` has the results of earlier calls, so
+    /// that no method is searched for twice.
+    pub(super) fn note_classes_of(&self, jni: Jni<'_>, frames: &[u64], search: &mut Search) {
         let Some(holders) = self.shared.structs.holders else {
             return;
         };
         let memory = self.cache().memory();
-        for method in self.unnoted_methods(frames) {
-            if self.shared.methods.find(method).is_some() {
-                // The method's class was noted meanwhile, for an earlier method.
+        for method in self.unnoted_methods(frames, &mut search.keys) {
+            if !search.addresses.insert(method) || self.shared.methods.find(method).is_some() {
+                // The method's class may have been noted for an earlier method.
                 continue;
             }
-            let listed = listed.get_or_insert_with(|| self.listed_by_name());
+            let listed = search.listed.get_or_insert_with(|| self.listed_by_name());
             let classes = holders
                 .name(memory, method)
                 .and_then(|name| listed.remove(&name));
@@ -140,29 +153,31 @@ impl Engine {
         }
     }
 
-    /// Returns the addresses of those methods in the frames of a sample that are not noted.
-    fn unnoted_methods(&self, frames: &[u64]) -> Vec<usize> {
+    /// Returns the addresses of those methods in the frames of a sample that are not noted. Leaves out methods of
+    /// compiled frames that are in `tried`, and adds the others to it.
+    fn unnoted_methods(&self, frames: &[u64], tried: &mut HashSet<MethodKey>) -> Vec<usize> {
         let known = self.known();
+        let memory = self.cache().memory();
         let mut methods = Vec::new();
-        for frame in frames {
+        for (index, frame) in frames.iter().enumerate() {
             let code = match RawFrame::of(*frame) {
                 RawFrame::Method(address) => {
                     methods.push(address);
                     None
                 }
-                RawFrame::Compiled { code, .. } => Some(code),
-                RawFrame::Address(pc) => {
-                    let code = self.shared.code.get().and_then(|map| map.find(pc));
-                    code.map(|(id, _)| id)
-                }
+                RawFrame::Compiled { code, offset } => Some((code, offset)),
+                RawFrame::Address(pc) => self.compiled_at(pc, index == 0),
                 RawFrame::Interpreted { .. } | RawFrame::Stub(_) => None,
             };
-            if let Some(compiled) = code.and_then(|code| known.codes.compiled(code)) {
-                let inlined = compiled.inlining.methods();
-                let keys = inlined.chain([compiled.method]);
-                let unnoted = keys.filter(|key| known.methods.of_key(*key).is_none());
-                let memory = self.cache().memory();
-                methods.extend(unnoted.filter_map(|key| memory.word(key.0.expose_provenance())));
+            let Some((code, offset)) = code else {
+                continue;
+            };
+            if let Some(compiled) = known.codes.compiled(code) {
+                for InlinedFrame { method, .. } in compiled.frames_at(offset) {
+                    if known.methods.of_key(method).is_none() && tried.insert(method) {
+                        methods.extend(memory.word(method.0.expose_provenance()));
+                    }
+                }
             }
         }
         methods
