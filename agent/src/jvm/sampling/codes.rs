@@ -221,9 +221,14 @@ impl Codes {
         Some(id)
     }
 
-    /// Returns whether the map has code of `method` that begins at `low`.
-    pub(super) fn has(&self, shared: &Shared, low: usize, method: MethodKey) -> bool {
-        self.find(shared, low, method).is_some()
+    /// Returns the code of `method` that begins at `low`, if the map has it already.
+    pub(super) fn reported(
+        &self,
+        shared: &Shared,
+        low: usize,
+        method: MethodKey,
+    ) -> Option<&Compiled> {
+        self.compiled(self.find(shared, low, method)?)
     }
 
     fn find(&self, shared: &Shared, low: usize, method: MethodKey) -> Option<CodeId> {

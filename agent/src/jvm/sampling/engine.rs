@@ -127,10 +127,13 @@ impl Engine {
     }
 
     /// Handles `CompiledMethodLoad`.
-    pub(super) fn compiled(&self, mut code: Code, compiled: Compiled) {
+    pub(super) fn compiled(&self, mut code: Code, mut compiled: Compiled) {
         let mut known = self.known();
+        let before = known.codes.reported(self.shared, code.low, compiled.method);
+        // Code that the JVM reports again stays early.
+        compiled.is_early |= before.is_some_and(|before| before.is_early);
         if let Some(jit) = &self.jit
-            && !known.codes.has(self.shared, code.low, compiled.method)
+            && before.is_none()
         {
             jit.add(JitEvent::Compiled {
                 method: compiled.method,

@@ -91,7 +91,13 @@ impl Engine {
 
     /// Notes all listed classes. Only one thread at a time may call this.
     pub(super) fn note_listed(&self, jni: Jni<'_>) {
+        let before = self.known().continuation_entry;
         while self.note_some(jni) {}
+        if before.is_none() && self.known().continuation_entry.is_some() {
+            // Code of `Continuation.enterSpecial` that the JVM reported before was taken for an ordinary method. So the
+            // JVM must report the code again.
+            generate_events(self.jvmti, event::COMPILED_METHOD_LOAD);
+        }
     }
 
     /// Notes some of the listed classes. Returns whether there are more.
@@ -117,11 +123,6 @@ impl Engine {
         self.retire(&mut self.known(), Thing::Classes(some));
         if is_last {
             self.shared.methods.end_filling();
-            if self.known().continuation_entry.is_some() {
-                // Code of `Continuation.enterSpecial` that the JVM reported before was taken for an ordinary method. So
-                // the JVM must report the code again.
-                generate_events(self.jvmti, event::COMPILED_METHOD_LOAD);
-            }
         }
         !is_last
     }
