@@ -82,7 +82,9 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink, is
             end,
         });
     }
-    engine.note_redefined(jni, unknown);
+    if !is_last {
+        engine.note_redefined(jni, unknown);
+    }
     for number in engine.forget_gone(jni) {
         sink.method_gone(number);
     }
@@ -121,6 +123,11 @@ fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) -> bool {
                     return false;
                 }
             },
+            RawFrame::Entry(address) => found.push(match engine.shared.methods.find(address) {
+                Some(method) => Frame::Noted { method, bci: None },
+                // If this is no method, the walk has still found the caller.
+                None => Frame::Known(SampleFrame::Stub(StubKind::Interpreter)),
+            }),
             RawFrame::Compiled { code, offset } => {
                 expand_compiled(&known, code, offset, found);
             }

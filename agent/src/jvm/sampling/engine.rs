@@ -394,7 +394,10 @@ impl Engine {
                     };
                     keys.extend(compiled.frames_at(offset).map(|frame| frame.method));
                 }
-                RawFrame::Method(_) | RawFrame::Address(_) | RawFrame::Stub(_) => {}
+                RawFrame::Method(_)
+                | RawFrame::Entry(_)
+                | RawFrame::Address(_)
+                | RawFrame::Stub(_) => {}
             }
         }
         keys

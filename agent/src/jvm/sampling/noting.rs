@@ -162,7 +162,7 @@ impl Engine {
         let mut methods = Vec::new();
         for (index, frame) in frames.iter().enumerate() {
             let code = match RawFrame::of(*frame) {
-                RawFrame::Method(address) => {
+                RawFrame::Method(address) | RawFrame::Entry(address) => {
                     methods.push(address);
                     None
                 }

@@ -14,6 +14,9 @@ pub(super) enum RawFrame {
     /// An interpreted method that is not in the table of methods while the table is being filled: the address of
     /// HotSpot's `Method`.
     Method(usize),
+    /// The interpreter at the entry or exit of a method, where it has no frame: a word that may be the address of a
+    /// method, as in [`Method`](Self::Method). If it is none, the outer frames are correct all the same.
+    Entry(usize),
     /// An address outside known code.
     Address(usize),
     /// Generated code that belongs to no method.
@@ -27,11 +30,15 @@ const KIND: u32 = 62;
 /// a method.
 pub(super) const BCP_BITS: u32 = 30;
 
-/// The bit that distinguishes the address of a method from an address in code. No address needs this bit for itself.
+/// The bit that distinguishes the address of a method from an address in code. No address needs this bit for itself, nor
+/// the next one.
 const IS_METHOD: u64 = 1 << 61;
 
+/// The bit that distinguishes [`RawFrame::Entry`] from [`RawFrame::Method`].
+const IS_ENTRY: u64 = 1 << 60;
+
 /// Mask of the bits of an address.
-const ADDRESS: u64 = IS_METHOD - 1;
+const ADDRESS: u64 = IS_ENTRY - 1;
 
 impl RawFrame {
     /// Encodes the frame in a word.
@@ -42,6 +49,7 @@ impl RawFrame {
                 1 << KIND | u64::from(bcp & ((1 << BCP_BITS) - 1)) << 32 | u64::from(method)
             }
             RawFrame::Method(address) => 2 << KIND | IS_METHOD | (address as u64 & ADDRESS),
+            RawFrame::Entry(word) => 2 << KIND | IS_METHOD | IS_ENTRY | (word as u64 & ADDRESS),
             RawFrame::Address(pc) => 2 << KIND | (pc as u64 & ADDRESS),
             RawFrame::Stub(kind) => 3 << KIND | kind as u64,
         }
@@ -58,6 +66,9 @@ impl RawFrame {
                 method: word as u32,
                 bcp: (word >> 32) as u32 & ((1 << BCP_BITS) - 1),
             },
+            2 if word & IS_METHOD != 0 && word & IS_ENTRY != 0 => {
+                RawFrame::Entry((word & ADDRESS) as usize)
+            }
             2 if word & IS_METHOD != 0 => RawFrame::Method((word & ADDRESS) as usize),
             2 => RawFrame::Address((word & ADDRESS) as usize),
             _ => RawFrame::Stub(CodeKind::of(word as u32)),
@@ -82,6 +93,7 @@ mod tests {
             },
             RawFrame::Interpreted { method: 0, bcp: 1 },
             RawFrame::Method(0x7fff_ffff_fff8),
+            RawFrame::Entry(0x7fff_ffff_fff8),
             RawFrame::Address(0x7fff_ffff_ffff),
             RawFrame::Stub(CodeKind::Interpreter),
             RawFrame::Stub(CodeKind::Dispatch),

@@ -364,6 +364,8 @@ impl<M: ThreadMemory> Walk<'_, M> {
             let entered = self.interpreted_frame(self.registers.rbx, 0);
             let caller = self.return_address(sp, 0);
             let frame = match (entered, caller) {
+                // The register may have something else than the method's address.
+                (Some(RawFrame::Method(address)), Some(_)) => RawFrame::Entry(address),
                 (Some(frame), Some(_)) => frame,
                 _ => RawFrame::Stub(CodeKind::Interpreter),
             };

@@ -254,6 +254,12 @@ fn an_interpreted_method_without_its_frame_is_in_a_register() {
     let stub = RawFrame::Stub(CodeKind::Interpreter);
     assert_eq!(frames, [stub, compiled(OUTER, 0x60)]);
     assert_eq!(end, StackEnd::Complete);
+    // While the table is being filled, the reader of the sample finds out whether there is a method at the address.
+    world.methods.begin_filling();
+    let (frames, end) = world.walk(registers);
+    let entry = RawFrame::Entry(METHOD + 8);
+    assert_eq!(frames, [entry, compiled(OUTER, 0x60)]);
+    assert_eq!(end, StackEnd::Complete);
 }
 
 #[test]
