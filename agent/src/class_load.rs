@@ -7,17 +7,22 @@ use crate::jvm::reference::Local;
 use crate::monitor_events;
 use crate::monitors::lock_support;
 
-/// Handles `ClassFileLoadHook`. `is_loaded` is true if the class is loaded already and is about to be redefined.
+/// Handles `ClassFileLoadHook`. `redefined` is the class if it is loaded already and is about to be redefined, otherwise
+/// null.
 pub(crate) fn class_file_load(
     agent: &'static Agent,
     jni: Jni<'_>,
+    redefined: Local<'_>,
     loader: Local<'_>,
     name: &[u8],
-    is_loaded: bool,
     bytes: &[u8],
 ) -> Option<VmBuffer> {
+    let is_loaded = !redefined.is_null();
     if is_loaded {
         agent.instrumentation.redefinitions.note();
+        if let Some(sampler) = &agent.sampler {
+            sampler.note_redefined_class(jni, redefined);
+        }
     }
     let mut class = None;
     if agent.options().rewrites() {

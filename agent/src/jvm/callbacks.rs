@@ -421,10 +421,9 @@ unsafe extern "system" fn class_file_load_hook(
             (std::slice::from_raw_parts(data, len), name)
         };
         let name = name.unwrap_or_default();
-        let loader = Local::new(loader);
-        let is_loaded = !class_being_redefined.is_null();
+        let (redefined, loader) = (Local::new(class_being_redefined), Local::new(loader));
         if let Some(buffer) =
-            class_load::class_file_load(agent, jni, loader, name, is_loaded, bytes)
+            class_load::class_file_load(agent, jni, redefined, loader, name, bytes)
         {
             let (start, len) = buffer.into_raw();
             // SAFETY: the pointers are the JVM's. They are set last, after everything that can fail.

@@ -102,6 +102,13 @@ impl Sampler {
         }
     }
 
+    /// Notes the methods of a class that is about to be redefined, if they are not noted yet.
+    pub(crate) fn note_redefined_class(&self, jni: Jni<'_>, class: Local<'_>) {
+        if let Some(engine) = self.parts.engine {
+            engine.note_before_redefinition(jni, class);
+        }
+    }
+
     /// Begins to sample. `current` is the calling thread at `VMInit`, or null in a running program. The
     /// sampler's thread calls `chore` at its start and then ten times a second, until it returns true. Returns whether
     /// the sampler's thread was started.

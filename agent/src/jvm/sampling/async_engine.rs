@@ -128,6 +128,12 @@ impl AsyncEngine {
         self.0.note_listed(jni);
     }
 
+    /// Notes a class that is about to be redefined, if the listed classes are not noted yet. Frames of its old code may
+    /// stay on stacks.
+    pub(crate) fn note_before_redefinition(self, jni: Jni<'_>, class: Local<'_>) {
+        self.0.note_before_redefinition(jni, class);
+    }
+
     /// Starts to sample a platform thread: the calling thread at `ThreadStart`, another thread at
     /// `VMInit`. `None` if the thread cannot be sampled.
     pub(crate) fn thread_started(self, jni: Jni<'_>, thread: Local<'_>) -> Option<SampledThread> {

@@ -89,6 +89,15 @@ impl Engine {
         self.check_own_stack();
     }
 
+    /// Notes a class that is about to be redefined, if it may be one of the listed classes.
+    pub(super) fn note_before_redefinition(&self, jni: Jni<'_>, class: Local<'_>) {
+        let stage = lock(&self.to_note).stage;
+        // The last listed classes are being noted while the stage is `Noting` already.
+        if stage != Stage::BeforeList && self.shared.methods.is_filling() {
+            self.note_classes(jni, &[class]);
+        }
+    }
+
     /// Notes all listed classes. Only one thread at a time may call this.
     pub(super) fn note_listed(&self, jni: Jni<'_>) {
         let before = self.known().continuation_entry;
