@@ -80,6 +80,13 @@ impl Options {
         self.settings.instruments()
     }
 
+    /// Returns whether few methods will have probes. If none are chosen now but orders are taken, an order may choose
+    /// many.
+    pub(crate) fn expects_few_methods(&self) -> bool {
+        let awaits_choice = self.filter.selects_none() && self.settings.control;
+        self.filter.names_few_classes() && !awaits_choice
+    }
+
     /// Returns whether the probes only count calls, because their times come from samples.
     pub(crate) fn only_counts(&self) -> bool {
         self.rewrites() && self.timing == Some(Timing::Sampled)
@@ -186,5 +193,18 @@ mod tests {
         let patterns: Vec<&str> = options.filter.unmatched().map(|p| p.text()).collect();
         assert_eq!(patterns, ["c", "a", "b"]);
         assert!(for_test("include=none").filter.selects_none());
+    }
+
+    #[test]
+    fn an_order_may_choose_many_methods() {
+        for (text, expected) in [
+            ("include=none", true),
+            ("include=none,control=true", false),
+            ("include=a.B", true),
+            ("include=a.B,control=true", true),
+            ("include=a.*", false),
+        ] {
+            assert_eq!(for_test(text).expects_few_methods(), expected, "{text}");
+        }
     }
 }

@@ -112,7 +112,7 @@ impl TrackerClient {
     pub(crate) fn configure(&self, jni: Jni<'_>, options: &Options) -> Result<(), JniError> {
         let settings = &options.settings;
         let timing = options.timing.unwrap_or(Timing::Count);
-        if options.filter.names_few_classes() {
+        if options.expects_few_methods() {
             jni.call_void(self.expect_few_methods, &[])?;
         }
         let max_nodes = i32::try_from(settings.max_nodes).unwrap_or(i32::MAX);

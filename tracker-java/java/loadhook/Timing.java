@@ -48,8 +48,8 @@ final class Timing {
     static boolean interpreted;
 
     /**
-     * True if probes are expected in at most some hundred methods. Counts of more methods are exact, too, but such a
-     * call takes a little longer.
+     * True if probes are expected in at most some hundred methods. Counts of more methods are exact, too, unless the
+     * heap is full, but such a call takes a little longer.
      */
     static boolean hasFewMethods;
 
