@@ -125,6 +125,7 @@ impl AsyncEngine {
     /// way then keeps its old code, whose address the JVM does not report afterwards.
     pub(crate) fn note_loaded(self, jni: Jni<'_>) {
         self.0.list_loaded_classes(jni);
+        self.0.note_continuation(jni);
         self.0.note_listed(jni);
     }
 

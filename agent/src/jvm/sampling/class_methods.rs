@@ -8,6 +8,9 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::{Jvmti, MethodKey};
 use crate::jvm::reference::Local;
 
+/// The descriptor of the class whose method `enterSpecial` begins each stack of a virtual thread.
+pub(super) const CONTINUATION: &[u8] = b"Ljdk/internal/vm/Continuation;";
+
 /// The methods of a class.
 pub(super) struct ClassMethods {
     /// For each method, its id and the address of HotSpot's `Method`.
@@ -64,7 +67,7 @@ fn of_class(
 ) -> Option<ClassMethods> {
     let signature = jvmti.class_signature(class).ok()?;
     let is_boot = jvmti.is_of_boot_loader(class);
-    let continuation_entry = if signature == b"Ljdk/internal/vm/Continuation;" {
+    let continuation_entry = if signature == CONTINUATION {
         keys.iter().copied().find(|key| {
             let names = jvmti.method_name(*key);
             names.is_ok_and(|(name, _)| name == b"enterSpecial")

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use super::class_methods::{ClassMethods, class_methods, generate_events, lasts};
+use super::class_methods::{CONTINUATION, ClassMethods, class_methods, generate_events, lasts};
 use super::engine::{Engine, Thing};
 use super::holders::ClassName;
 use super::inlining::InlinedFrame;
@@ -56,16 +56,27 @@ impl Engine {
     }
 
     /// Notes the class `Continuation` before all others, so that the code of its method `enterSpecial` is known as soon
-    /// as the JVM reports it.
+    /// as the JVM reports it. The class is taken from the list, because a search by JNI would initialise it. If it is
+    /// not linked yet, no virtual thread has run, and `ClassPrepare` notes it.
     pub(super) fn note_continuation(&self, jni: Jni<'_>) {
-        if !has_virtual_threads() {
+        if !self.awaits_continuation() {
             return;
         }
-        jni.framed(|jni| {
-            if let Ok(class) = jni.find_class(c"jdk/internal/vm/Continuation") {
-                self.note_classes(jni, &[class]);
-            }
-        });
+        let listed = lock(&self.to_note).classes.clone();
+        let is_it = |class: &Global| self.is_continuation(class.local());
+        if let Some(class) = listed.into_iter().find(is_it) {
+            jni.framed(|jni| self.note_classes(jni, &[class.local()]));
+        }
+    }
+
+    /// Returns whether the JVM has the class `Continuation` and it is not noted.
+    fn awaits_continuation(&self) -> bool {
+        self.known().continuation_entry.is_none() && has_virtual_threads()
+    }
+
+    fn is_continuation(&self, class: Local<'_>) -> bool {
+        let signature = self.jvmti.class_signature(class);
+        signature.is_ok_and(|signature| signature == CONTINUATION)
     }
 
     /// Handles `ClassPrepare`: notes the class, or lists it.
@@ -75,6 +86,7 @@ impl Engine {
             return;
         }
         if stage == Stage::Listing
+            && !(self.awaits_continuation() && self.is_continuation(class))
             && let Ok(reference) = jni.global(class)
         {
             let mut to_note = lock(&self.to_note);
