@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::own;
 
@@ -18,15 +18,36 @@ static SENT: Condvar = Condvar::new();
 /// The low bits, by which the numbers of objects, classes and threads differ.
 const KIND: usize = 15;
 /// The longest wait during which no definition is sent. The sending thread may make no progress: a profiler may
-/// have suspended it, or it may wait for a lock that the profiler holds in the thread that waits here.
+/// have suspended it, or it may wait for a lock that the profiler holds in the thread that waits here. The time belongs
+/// to the entry, not to the thread that waits: otherwise each of many threads would wait so long, one after another.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 100 });
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 struct Entry {
     first: usize,
     last: usize,
     /// Token of the thread that sends the definitions.
     sender: usize,
+    /// When the time of [`PATIENCE`] began; `None` if it begins with the first thread that waits.
+    since: Option<Instant>,
+}
+
+impl Entry {
+    /// Returns whether a value of [`Sending`] made this entry. A thread that waits may have set the time.
+    fn is(&self, made: &Entry) -> bool {
+        (self.first, self.last, self.sender) == (made.first, made.last, made.sender)
+    }
+
+    fn is_awaited(&self, id: usize, by: usize) -> bool {
+        let is_of_kind = (self.first ^ id) & KIND == 0;
+        is_of_kind && (self.first..=self.last).contains(&id) && self.sender != by
+    }
+
+    /// Returns how much longer threads wait.
+    fn patience(&mut self, now: Instant) -> Duration {
+        let since = *self.since.get_or_insert(now);
+        PATIENCE.saturating_sub(now.saturating_duration_since(since))
+    }
 }
 
 /// Marks definitions as being sent, until this value is dropped.
@@ -59,12 +80,25 @@ pub(super) fn begin(id: usize) -> Sending {
     begin_all(id, id)
 }
 
-/// Marks the definitions of the objects from `first` to `last` as being sent by the calling thread.
+/// Marks the `THREAD_START` of the thread with this environment as being sent by the calling thread. The patience of
+/// other threads begins now: a dump asks for many threads, and must not wait for one after another if no `THREAD_START`
+/// makes progress.
+pub(super) fn begin_thread(env: usize) -> Sending {
+    add(of_thread(env), of_thread(env), Some(Instant::now()))
+}
+
+/// Marks the definitions of the objects from `first` to `last` as being sent by the calling thread. The patience of other
+/// threads begins with the first one that waits.
 pub(super) fn begin_all(first: usize, last: usize) -> Sending {
+    add(first, last, None)
+}
+
+fn add(first: usize, last: usize, since: Option<Instant>) -> Sending {
     let entry = Entry {
         first,
         last,
         sender: own::token(),
+        since,
     };
     let mut sending = sending();
     sending.push(entry);
@@ -73,10 +107,12 @@ pub(super) fn begin_all(first: usize, last: usize) -> Sending {
 }
 
 impl Sending {
-    /// Removes the mark from the objects before `id`, whose definitions have been sent.
+    /// Removes the mark from the objects before `id`, whose definitions have been sent. The patience of other threads
+    /// begins anew.
     pub(super) fn sent_before(&mut self, id: usize) {
-        if let Some(entry) = sending().iter_mut().find(|it| **it == self.0) {
+        if let Some(entry) = sending().iter_mut().find(|it| it.is(&self.0)) {
             entry.first = id;
+            entry.since = None;
         }
         self.0.first = id;
         SENT.notify_all();
@@ -86,7 +122,7 @@ impl Sending {
 impl Drop for Sending {
     fn drop(&mut self) {
         let mut sending = sending();
-        if let Some(place) = sending.iter().position(|it| *it == self.0) {
+        if let Some(place) = sending.iter().position(|it| it.is(&self.0)) {
             sending.swap_remove(place);
         }
         COUNT.store(sending.len(), Ordering::SeqCst);
@@ -104,29 +140,25 @@ pub(super) fn wait_for(id: usize) -> bool {
 #[cold]
 fn wait(id: usize) -> bool {
     let me = own::token();
-    let is_awaited = |it: &&Entry| {
-        let is_of_kind = (it.first ^ id) & KIND == 0;
-        is_of_kind && (it.first..=it.last).contains(&id) && it.sender != me
-    };
     let mut held = sending();
-    while let Some(awaited) = held.iter().find(is_awaited).copied() {
-        // The time of [`PATIENCE`] begins anew when the other thread has sent some of its definitions.
-        let is_unchanged = |sending: &mut Vec<Entry>| sending.contains(&awaited);
-        let waited = SENT.wait_timeout_while(held, PATIENCE, is_unchanged);
-        let (now, result) = waited.unwrap_or_else(PoisonError::into_inner);
-        if result.timed_out() {
+    loop {
+        let now = Instant::now();
+        let awaited = held.iter_mut().filter(|it| it.is_awaited(id, me));
+        let Some(left) = awaited.map(|it| it.patience(now)).max() else {
+            return true;
+        };
+        if left.is_zero() {
             return false;
         }
-        held = now;
+        let waited = SENT.wait_timeout(held, left);
+        (held, _) = waited.unwrap_or_else(PoisonError::into_inner);
     }
-    true
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
     use std::thread;
-    use std::time::Instant;
 
     use super::*;
 
@@ -164,5 +196,20 @@ mod tests {
             began.elapsed()
         });
         assert!(other.join().expect("the other thread") < PATIENCE);
+    }
+
+    #[test]
+    fn an_entry_holds_up_all_threads_together_for_a_limited_time() {
+        let mut entry = Entry {
+            first: 16,
+            last: 16,
+            sender: 0,
+            since: None,
+        };
+        let began = Instant::now();
+        assert_eq!(entry.patience(began), PATIENCE);
+        assert_eq!(entry.patience(began + PATIENCE / 4), PATIENCE * 3 / 4);
+        assert_eq!(entry.patience(began + PATIENCE), Duration::ZERO);
+        assert_eq!(entry.patience(began + PATIENCE * 2), Duration::ZERO);
     }
 }

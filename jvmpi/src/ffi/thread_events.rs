@@ -16,7 +16,7 @@ use crate::abi::{Data, EnvId, REQUESTED, ThreadStart, event};
 pub(super) fn announce(jni: Jni<'_>, thread: &Thread) {
     let wanted = layer::wanted(event::THREAD_START);
     if wanted & !thread.announced.load(Ordering::SeqCst) != 0 {
-        let _sending = announcing::begin(of_thread(thread.env));
+        let _sending = announcing::begin_thread(thread.env);
         let new = wanted & !thread.announced.fetch_or(wanted, Ordering::SeqCst);
         start_event(jni, thread, new, event::THREAD_START, true);
     }
