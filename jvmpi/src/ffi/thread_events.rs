@@ -49,7 +49,7 @@ pub(super) fn announce_end(jni: Jni<'_>) {
 }
 
 /// Makes other threads wait before their `THREAD_END` until the returned value is dropped, but not longer than the
-/// patience of `announcing.rs`.
+/// patience of `announcing.rs`, which begins when the first thread waits.
 pub(super) fn hold_ends() -> Sending {
     announcing::begin_all(of_end(0), usize::MAX)
 }
@@ -58,9 +58,11 @@ pub(super) fn hold_ends() -> Sending {
 /// `THREAD_END` has not begun.
 pub(super) fn is_known(thread: &Thread, to: Profilers) -> bool {
     let told = thread.announced.load(Ordering::SeqCst);
-    // Another thread may still be sending the `THREAD_START`.
-    let is_sent = announcing::wait_for(of_thread(thread.env));
-    is_sent && told != Profilers::MAX && layer::wanted(event::THREAD_START) & to & !told == 0
+    let wanted = layer::wanted(event::THREAD_START) & to;
+    let is_begun = told != Profilers::MAX && wanted & !told == 0;
+    // Another thread may still be sending the `THREAD_START`. Only then is there a reason to wait: a dump asks this of
+    // all threads, and holds up those that end meanwhile.
+    is_begun && (wanted == 0 || announcing::wait_for(of_thread(thread.env)))
 }
 
 /// Sends the requested `THREAD_START`.
