@@ -22,11 +22,16 @@ pub(super) fn heap(jni: Jni<'_>, level: Int, to: Profilers) -> bool {
         list(jni).map(|bytes| (bytes, Vec::new(), None))
     } else {
         HeapCopy::of_all(jni, level == HIGHEST_LEVEL).map(|copy| {
-            let mut bytes = Bytes::default();
-            // No thread that the dump names ends until it is sent.
-            let held = thread_events::hold_ends();
-            let envs = copy.roots(&mut bytes, to);
+            // The records of objects name no thread, and can take long. So they are made before threads are held up,
+            // although the roots stand in front of them.
+            let mut bytes = Bytes::with_room(copy.most_bytes_of_roots());
             copy.records(&mut bytes);
+            // No thread that the dump names ends until it is sent, but threads wait no longer than the patience of
+            // `announcing.rs`.
+            let held = thread_events::hold_ends();
+            let mut roots = Bytes::default();
+            let envs = copy.roots(&mut roots, to);
+            bytes.put_in_front(&roots);
             (bytes, envs, Some(held))
         })
     };

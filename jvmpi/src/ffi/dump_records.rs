@@ -2,24 +2,48 @@
 
 /// A buffer of records.
 #[derive(Default)]
-pub(super) struct Bytes(Vec<u8>);
+pub(super) struct Bytes {
+    bytes: Vec<u8>,
+    /// Number of bytes before the first record.
+    room: usize,
+}
 
 impl Bytes {
+    /// Makes an empty buffer with room for [`Bytes::put_in_front`].
+    pub(super) fn with_room(room: usize) -> Self {
+        Bytes {
+            bytes: vec![0; room],
+            room,
+        }
+    }
+
+    /// Puts records before all others. If there is room for them, the others stay where they are.
+    pub(super) fn put_in_front(&mut self, other: &Bytes) {
+        let start = self.room.saturating_sub(other.len());
+        let records = other.records().iter().copied();
+        self.bytes.splice(start..self.room, records);
+        self.room = start;
+    }
+
+    fn records(&self) -> &[u8] {
+        &self.bytes[self.room..]
+    }
+
     pub(super) fn u1(&mut self, value: u8) {
-        self.0.push(value);
+        self.bytes.push(value);
     }
 
     pub(super) fn u2(&mut self, value: u16) {
-        self.0.extend(value.to_be_bytes());
+        self.bytes.extend(value.to_be_bytes());
     }
 
     pub(super) fn u4(&mut self, value: u32) {
-        self.0.extend(value.to_be_bytes());
+        self.bytes.extend(value.to_be_bytes());
     }
 
     /// Writes an id or another pointer.
     pub(super) fn pointer(&mut self, value: usize) {
-        self.0.extend(value.to_ne_bytes());
+        self.bytes.extend(value.to_ne_bytes());
     }
 
     /// Writes the number of pointers, then the pointers.
@@ -34,7 +58,7 @@ impl Bytes {
             1 => self.u1(bits as u8),
             2 => self.u2(bits as u16),
             4 => self.u4(bits as u32),
-            _ => self.0.extend(bits.to_be_bytes()),
+            _ => self.bytes.extend(bits.to_be_bytes()),
         }
     }
 
@@ -43,24 +67,24 @@ impl Bytes {
         let size = loadhook_jvm::heap_walk::size_of(of);
         for element in elements.chunks_exact(size) {
             if cfg!(target_endian = "little") {
-                self.0.extend(element.iter().rev());
+                self.bytes.extend(element.iter().rev());
             } else {
-                self.0.extend(element);
+                self.bytes.extend(element);
             }
         }
     }
 
     pub(super) fn append(&mut self, other: &Bytes) {
-        self.0.extend(&other.0);
+        self.bytes.extend(other.records());
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.records().len()
     }
 
     /// Returns pointers to the beginning and the end of the bytes.
     pub(super) fn range(&self) -> (*const u8, *const u8) {
-        let range = self.0.as_ptr_range();
+        let range = self.records().as_ptr_range();
         (range.start, range.end)
     }
 }
@@ -80,6 +104,19 @@ mod tests {
         let mut expected = vec![1, 2, 3, 4, 5];
         expected.extend(0x10_usize.to_ne_bytes());
         expected.extend([0xff, 0xfe, 0, 0, 0, 7]);
-        assert_eq!(bytes.0, expected);
+        assert_eq!(bytes.records(), expected);
+    }
+
+    #[test]
+    fn records_can_be_put_in_front() {
+        let mut front = Bytes::default();
+        front.u2(0x0102);
+        for room in [0, 1, 2, 5] {
+            let mut bytes = Bytes::with_room(room);
+            bytes.u1(3);
+            bytes.put_in_front(&front);
+            bytes.u1(4);
+            assert_eq!((bytes.records(), bytes.len()), (&[1, 2, 3, 4][..], 4));
+        }
     }
 }

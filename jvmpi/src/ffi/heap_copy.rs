@@ -209,6 +209,12 @@ impl HeapCopy {
         fields
     }
 
+    /// Returns a number of bytes that is enough for the records of roots: each has a tag, up to two pointers and up to
+    /// four bytes more.
+    pub(super) fn most_bytes_of_roots(&self) -> usize {
+        self.roots.len() * (1 + 2 * size_of::<usize>() + 4)
+    }
+
     /// Writes the records of roots. Returns the environments of the threads that have roots. Names only threads that
     /// the profilers of `to` know.
     pub(super) fn roots(&self, bytes: &mut Bytes, to: Profilers) -> Vec<usize> {
