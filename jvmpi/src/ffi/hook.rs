@@ -194,7 +194,12 @@ impl Selector for EveryMethod {
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {
         let number = self.methods.number(method.name(), method.descriptor());
         if number.is_none() && !IS_FULL_TOLD.swap(true, Ordering::Relaxed) {
-            own::say(&without_number(method.class().name(), method.name()));
+            let are_used_up = method_ids::are_used_up();
+            own::say(&without_number(
+                method.class().name(),
+                method.name(),
+                are_used_up,
+            ));
         }
         Probes {
             timing: number,
@@ -205,15 +210,23 @@ impl Selector for EveryMethod {
 
 static IS_FULL_TOLD: AtomicBool = AtomicBool::new(false);
 
-/// Makes the message about the first method for which there is no number.
-fn without_number(class: &[u8], method: &[u8]) -> String {
+/// Makes the message about the first method for which there is no number, because they are used up or because there is
+/// no memory for more.
+fn without_number(class: &[u8], method: &[u8], are_used_up: bool) -> String {
     let class = printable_bytes(class).replace('/', ".");
+    let method = printable_bytes(method);
+    if !are_used_up {
+        return format!(
+            "there is no memory for the numbers of more methods: METHOD_ENTRY, METHOD_ENTRY2 and METHOD_EXIT do not \
+             come from {class}.{method}, and may not come from methods that are loaded later; give the program more \
+             memory or addresses to get them"
+        );
+    }
     format!(
         "{most} numbers for methods have been given, and no more methods can have events: METHOD_ENTRY, METHOD_ENTRY2 \
          and METHOD_EXIT do not come from {class}.{method}, nor from methods that are loaded later; run the program \
          anew to get them",
         most = count(method_ids::MOST as u64),
-        method = printable_bytes(method),
     )
 }
 
@@ -243,10 +256,12 @@ mod tests {
 
     #[test]
     fn the_first_method_without_number_is_named() {
-        let message = without_number(b"com/example/Cart", b"add\n");
+        let message = without_number(b"com/example/Cart", b"add\n", true);
         let expected = "16,777,216 numbers for methods have been given, and no more methods can have events: \
                         METHOD_ENTRY, METHOD_ENTRY2 and METHOD_EXIT do not come from com.example.Cart.add\\n, nor from \
                         methods that are loaded later; run the program anew to get them";
         assert_eq!(message, expected);
+        let message = without_number(b"com/example/Cart", b"add", false);
+        assert!(message.contains("no memory") && message.contains(" com.example.Cart.add,"));
     }
 }

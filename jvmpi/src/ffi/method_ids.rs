@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loadhook_jvm::jni::Jni;
@@ -17,13 +17,23 @@ use loadhook_jvm::reference::Local;
 
 use super::layer;
 
-/// Ids of methods by number. Each event reads one. The system gives memory only to those pages that are written.
-static IDS: [AtomicPtr<c_void>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
-/// The largest number of methods that can have a number. It bounds the layer's memory. Numbers of unloaded methods are
-/// not given again.
+/// The id of a method; null while it is not known.
+type Id = AtomicPtr<c_void>;
+
+/// Ids of methods by number, [`MOST`] places; null before the first number. Each event reads one, so the places follow
+/// each other in one range of addresses. As a static array, the whole range would count as memory that can be written:
+/// `mlockall` would make all of it resident, and limits of memory could refuse the library, and so the JVM.
+static IDS: AtomicPtr<Id> = AtomicPtr::new(null_mut());
+/// Number of places of [`IDS`] that can be used. The others have no memory.
+static USABLE: AtomicUsize = AtomicUsize::new(0);
+/// Number of places that are made usable at once: 256 KB, a multiple of the sizes of pages.
+const STEP: usize = 1 << 15;
+/// The largest number of methods that can have a number, a multiple of [`STEP`]. It bounds the layer's memory. Numbers of
+/// unloaded methods are not given again.
 pub(super) const MOST: usize = 1 << 24;
 
-static NEXT: AtomicU32 = AtomicU32::new(0);
+/// The next number to be given.
+static NEXT: Mutex<usize> = Mutex::new(0);
 /// The number of each method whose id is known. The method keeps its number when its class is retransformed, so that
 /// numbers are not used up.
 static NUMBERS: Mutex<Option<HashMap<MethodKey, u32>>> = Mutex::new(None);
@@ -59,7 +69,7 @@ impl Methods {
         }
     }
 
-    /// Returns the number of a method; `None` if there are too many methods.
+    /// Returns the number of a method; `None` if there are too many methods, or no memory for their ids.
     pub(super) fn number(&mut self, name: &[u8], descriptor: &[u8]) -> Option<u32> {
         let name = (name.to_vec(), descriptor.to_vec());
         if let Some(number) = self.known.get(&name) {
@@ -78,17 +88,84 @@ type Key = (Vec<u8>, i32);
 /// the same time, each adds a list, but one definition fails.
 static WAITING: Mutex<Option<HashMap<Key, Vec<Vec<Numbered>>>>> = Mutex::new(None);
 
-/// Gives a method a number; `None` if there are too many methods.
+fn next() -> MutexGuard<'static, usize> {
+    NEXT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives a method a number; `None` if there are too many methods, or no memory for their ids.
 fn next_number() -> Option<u32> {
-    let next = |number: u32| ((number as usize) < MOST).then_some(number + 1);
-    let number = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-    number.ok()
+    let mut next = next();
+    let number = *next;
+    if number == USABLE.load(Ordering::Relaxed) {
+        add_places(number)?;
+    }
+    *next += 1;
+    Some(number as u32)
+}
+
+/// Returns whether all numbers have been given.
+pub(super) fn are_used_up() -> bool {
+    *next() == MOST
+}
+
+/// Makes more places usable than the first `usable` ones. Returns `None` if all are, or if there is no memory. To be
+/// called with the lock of [`NEXT`].
+fn add_places(usable: usize) -> Option<()> {
+    if usable >= MOST {
+        return None;
+    }
+    let mut table = IDS.load(Ordering::Relaxed);
+    if table.is_null() {
+        table = reserve()?;
+        IDS.store(table, Ordering::Relaxed);
+    }
+    // SAFETY: these places belong to the reserved range, which nothing else uses. Their bytes are zero then: each is null.
+    let failed = unsafe {
+        libc::mprotect(
+            table.add(usable).cast(),
+            STEP * size_of::<Id>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+        )
+    };
+    if failed != 0 {
+        return None;
+    }
+    USABLE.store(usable + STEP, Ordering::Release);
+    Some(())
+}
+
+/// Reserves addresses for [`IDS`], without memory. They are never given back.
+fn reserve() -> Option<*mut Id> {
+    // SAFETY: the system chooses addresses that are free.
+    let range = unsafe {
+        libc::mmap(
+            null_mut(),
+            MOST * size_of::<Id>(),
+            libc::PROT_NONE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    (range != libc::MAP_FAILED).then_some(range.cast())
+}
+
+/// Returns the place of a method's id; `None` if the number has not been given.
+#[inline(always)]
+fn place(number: u32) -> Option<&'static Id> {
+    let number = number as usize;
+    // Who sees that a place is usable sees the table, too.
+    if number >= USABLE.load(Ordering::Acquire) {
+        return None;
+    }
+    // SAFETY: the place is usable, and stays so.
+    Some(unsafe { &*IDS.load(Ordering::Relaxed).add(number) })
 }
 
 /// Returns the id of a method by its number; `None` if it is not known.
 #[inline]
 pub(super) fn id(number: u32) -> Option<*mut c_void> {
-    let id = IDS.get(number as usize)?.load(Ordering::Relaxed);
+    let id = place(number)?.load(Ordering::Relaxed);
     (!id.is_null()).then_some(id)
 }
 
@@ -148,7 +225,7 @@ fn resolve(jvmti: Jvmti, class: Local<'_>, methods: &[Numbered]) -> bool {
     let mut numbers = numbers();
     let numbers = numbers.get_or_insert_default();
     for (number, name) in methods {
-        if let (Some(place), Some(id)) = (IDS.get(*number as usize), ids.get(name)) {
+        if let (Some(place), Some(id)) = (place(*number), ids.get(name)) {
             place.store(id.0, Ordering::Relaxed);
             numbers.insert(*id, *number);
         }
@@ -171,11 +248,23 @@ mod tests {
 
     #[test]
     fn numbers_end() {
+        let first = MOST - STEP;
+        *next() = first;
+        USABLE.store(first, Ordering::Relaxed);
         let mut methods = Methods::default();
-        NEXT.store(MOST as u32 - 1, Ordering::Relaxed);
-        assert_eq!(methods.number(b"last", b"()V"), Some(MOST as u32 - 1));
+        assert_eq!(methods.number(b"first", b"()V"), Some(first as u32));
+        for number in first + 1..MOST {
+            assert_eq!(next_number(), Some(number as u32));
+        }
+        assert!(are_used_up());
         assert_eq!(methods.number(b"none", b"()V"), None);
         assert_eq!(methods.number(b"none", b"()V"), None);
+        let last = MOST as u32 - 1;
+        assert_eq!(id(last), None);
+        place(last)
+            .expect("a usable place")
+            .store(std::ptr::dangling_mut(), Ordering::Relaxed);
+        assert_eq!(id(last), Some(std::ptr::dangling_mut()));
         assert_eq!(id(MOST as u32), None);
     }
 }
