@@ -84,7 +84,8 @@ impl Calls {
             }
             *top = call.0;
             tell();
-            // It is the same place as before. Not to keep it meanwhile saves a register, and so a step.
+            // It is the same place as before, since `Own::unmount` exchanges no calls in `tell`. Not to keep it meanwhile
+            // saves a register, and so a step.
             self.top.set(self.top.get().add(1));
         }
         true

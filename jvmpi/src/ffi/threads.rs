@@ -201,14 +201,15 @@ impl Own {
 
 impl Own {
     /// Mounts a virtual thread: replaces the state of the carrier, whose environment is `env`, by that of a virtual thread.
+    /// Does nothing while a profiler is told of an entry or exit, see [`Own::unmount`].
     pub(super) fn mount(&self, thread: &Arc<Thread>, env: EnvId) {
         let Some(part) = thread.virtual_part.as_ref() else {
             return;
         };
-        if self.shown.get().addr() == thread.env {
+        if self.shown.get().addr() == thread.env || self.calls.is_telling() {
             return;
         }
-        self.unmount();
+        self.put_back();
         part.env.set_carrier(env);
         let mut aside = std::mem::take(&mut *part.aside());
         aside.record = Some(thread.clone());
@@ -218,8 +219,17 @@ impl Own {
         part.meter.start();
     }
 
-    /// Puts the state of the carrier back. Does nothing if the thread runs no virtual thread.
-    pub(super) fn unmount(&self) -> Option<()> {
+    /// Unmounts the virtual thread, if there is one. Does nothing while a profiler is told of an entry or exit: then a
+    /// native method is on the stack, which keeps the virtual thread on the carrier. If it tries to leave, the JVM
+    /// reports an unmount and a mount. The calls must stay, since their mark keeps the profiler from being told of more.
+    pub(super) fn unmount(&self) {
+        if !self.calls.is_telling() {
+            self.put_back();
+        }
+    }
+
+    /// Puts the state of the carrier back. Returns `None` if the thread runs no virtual thread.
+    fn put_back(&self) -> Option<()> {
         let mut aside = self.carrier.take()?;
         self.exchange(&mut aside);
         let env: EnvId = std::ptr::with_exposed_provenance_mut(self.env.get());
@@ -462,7 +472,7 @@ pub(super) fn ended(jni: Jni<'_>) {
         thread.suspension.end();
     }
     let _ = OWN.try_with(|own| {
-        if own.unmount().is_none() {
+        if own.put_back().is_none() {
             own.forget();
         }
     });

@@ -62,7 +62,8 @@ static void check_jni(JNIEnv *env, jmethodID method) {
     jmethodID mix = program ? (*env)->GetStaticMethodID(env, program, "mix", "(IDJLjava/lang/String;FIID)D") : NULL;
     jmethodID current = program ? (*env)->GetStaticMethodID(env, program, "current", "()Ljava/lang/Thread;") : NULL;
     jstring text = (*env)->NewStringUTF(env, "four");
-    if (!mix || !current || !text) {
+    jmethodID nap = program ? (*env)->GetStaticMethodID(env, program, "nap", "()V") : NULL;
+    if (!mix || !current || !nap || !text) {
         complain("JNI does not find the methods of the program");
         (*env)->ExceptionClear(env);
     } else {
@@ -71,6 +72,10 @@ static void check_jni(JNIEnv *env, jmethodID method) {
         jobject thread = (*env)->CallStaticObjectMethod(env, program, current);
         EXPECT(!(*env)->ExceptionCheck(env) && CALL(jobject2jobjectID)(thread) == CALL(GetThreadObject)(env),
                "GetThreadObject is not the current thread");
+        /* The JVM reports that the thread is unmounted and mounted, but this function keeps it on its carrier. */
+        (*env)->CallStaticVoidMethod(env, program, nap);
+        EXPECT(!(*env)->ExceptionCheck(env) && CALL(jobject2jobjectID)(thread) == CALL(GetThreadObject)(env),
+               "GetThreadObject is not the current thread after a nap");
     }
     (*env)->PopLocalFrame(env, NULL);
 }

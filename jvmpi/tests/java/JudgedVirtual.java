@@ -150,6 +150,10 @@ public class JudgedVirtual {
         return Thread.currentThread();
     }
 
+    static void nap() {
+        LockSupport.parkNanos(100_000);
+    }
+
     // Dumps
 
     static class Held {}
