@@ -136,8 +136,9 @@ fn find_own(env: EnvId) -> Option<*const Own> {
 
 #[inline]
 fn place(env: usize) -> &'static Place {
-    // Environments are 1,024 bytes or more apart, on JDK 11 multiples of 2,048. A product would take longer.
-    let hash = env ^ env >> PLACE_BITS;
+    // Environments are 1,024 bytes or more apart, on JDK 11 multiples of 2,048. Those of threads that native code attaches
+    // are often 64 MB apart, in arenas of the C library: for these is the last term. A product would take longer.
+    let hash = env ^ env >> PLACE_BITS ^ env >> (PLACE_BITS + 10);
     let offset = hash & ((PLACES.len() - 1) * size_of::<Place>());
     // SAFETY: it is the offset of a place.
     unsafe { &*PLACES.as_ptr().byte_add(offset) }
