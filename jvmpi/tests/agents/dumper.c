@@ -361,9 +361,10 @@ static void request(jint event, void *argument) {
 static void on_init_done(void) {
     JVMPI_HeapDumpArg argument = {.heap_dump_level = level = JVMPI_DUMP_LEVEL_1};
     EXPECT(CALL(CreateSystemThread)("late", JVMPI_NORMAL_PRIORITY, nothing) == JNI_OK, "CreateSystemThread");
-    while (!is_starting) {
+    for (int i = 0; i < 30000 && !is_starting; i++) {
         usleep(1000);
     }
+    EXPECT(is_starting, "no THREAD_START of the thread that CreateSystemThread made");
     request(JVMPI_EVENT_HEAP_DUMP, &argument);
 }
 
