@@ -64,7 +64,8 @@ fn drop_old_calls(own: &Own) {
 /// Runs `body` with the present profiler if one profiler alone gets events of methods, and this thread knows it. Returns
 /// whether the event has been sent. Otherwise the caller must send it.
 ///
-/// Nearly all events take this short way, and a step more or less can be measured.
+/// Nearly all events take this short way if one profiler alone has enabled both entries and exits, and a step more or
+/// less can be measured.
 #[inline(always)]
 fn quick(
     env: *mut c_void,
@@ -236,14 +237,7 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_exit(
     _class: Object,
     number: Int,
 ) {
-    let number = number as u32;
-    let is_sent = quick(env, number, |own, receiver, call, method| {
-        let tell = || receiver.tell(event::METHOD_EXIT, own.shown(), method);
-        own.calls.leave(call, tell)
-    });
-    if !is_sent {
-        left(env, number);
-    }
+    exited(env, number as u32);
 }
 
 /// Called by the probe where a constructor returns or an exception leaves it.
@@ -257,7 +251,19 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_ended(
     number: Int,
     _key: Int,
 ) {
-    left(env, number as u32);
+    exited(env, number as u32);
+}
+
+/// Sends the exit of a method.
+#[inline(always)]
+fn exited(env: *mut c_void, number: u32) {
+    let is_sent = quick(env, number, |own, receiver, call, method| {
+        let tell = || receiver.tell(event::METHOD_EXIT, own.shown(), method);
+        own.calls.leave(call, tell)
+    });
+    if !is_sent {
+        left(env, number);
+    }
 }
 
 /// Called by the probe at the beginning of a handler: the methods that this method had called have ended. Does nothing
