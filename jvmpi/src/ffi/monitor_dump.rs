@@ -29,7 +29,7 @@ pub(super) fn send(jni: Jni<'_>, to: Profilers) -> bool {
     let envs: Vec<usize> = all.iter().map(|thread| thread.env).collect();
     let mut traces = Traces::of(&envs);
     // The dump names only threads that the profiler knows. A thread may be in the list before its `THREAD_START` or
-    // after its `THREAD_END`; from here on, no thread ends until the dump is sent.
+    // after its `THREAD_END`; from here on, no thread ends until the dump is sent, or patience is over.
     let _held = thread_events::hold_ends();
     let is_known = |thread: &&Arc<Thread>| thread_events::is_known(thread, to);
     let known: BTreeSet<usize> = all.iter().filter(is_known).map(|it| it.env).collect();
