@@ -125,10 +125,12 @@ public final class Endings {
 
     static void sleeps(CountDownLatch ready) {
         ready.countDown();
-        try {
-            Thread.sleep(1000000);
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
+        while (true) {
+            try {
+                Thread.sleep(1000000);
+            } catch (InterruptedException e) {
+                // `stop` also interrupts the thread, and the thread may wake before ThreadDeath reaches it.
+            }
         }
     }
 
