@@ -43,7 +43,7 @@ const FIRST_WORDS: usize = 32;
 /// [`EDGE`], the calls, zeros, [`EDGE`]. The word after the calls is also the mark that keeps a profiler that calls Java
 /// methods from being told of them: it is not 0 while the profiler is told of an entry or exit.
 pub(super) struct Calls {
-    /// The word after the calls. It is 0 if a call can be added or removed.
+    /// Points to the word after the calls. That word is 0, except while a profiler is being told and if the list is full.
     top: Cell<*mut u64>,
     /// The first word; null before the first call.
     start: Cell<*mut u64>,

@@ -45,8 +45,8 @@ class UnwindingPath extends PathState {
     }
 
     /**
-     * Returns whether the clock must be read when a frame ends: if the frame is timed, or a tick came during the
-     * frame. The CPU clock is slow, so otherwise it is not read.
+     * Returns whether the clock must be read when a frame ends: always under the wall clock. The CPU clock is slow, so it
+     * is read only if the frame is timed or, with ADAPTIVE, a tick came that the path has not seen.
      */
     final boolean isClockNeeded(long frame) {
         return Clock.kind == Clock.WALL || isTimed(frame) || mode == Timing.ADAPTIVE && seen != Ticker.last();

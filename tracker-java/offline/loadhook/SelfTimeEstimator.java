@@ -13,7 +13,7 @@ final class SelfTimeEstimator {
     private final ThreadNodes nodes;
     private final int count;
     private final boolean[] linked;
-    /** For each node, the caller whose remaining time has the node's error, or -1. */
+    /** For each node, the caller in whose rest ({@code y} in ticks.rs) the error of the node's time occurs, or -1. */
     private final int[] callers;
     private final double tick;
     /**
