@@ -109,8 +109,11 @@ public final class Endings {
             while (thread.getState() != Thread.State.TIMED_WAITING) {
                 Thread.yield();
             }
-            Thread.class.getMethod("stop").invoke(thread);
-            thread.join();
+            // A JVM may lose the ThreadDeath if the thread wakes by the interruption that belongs to it.
+            do {
+                Thread.class.getMethod("stop").invoke(thread);
+                thread.join(5000);
+            } while (thread.isAlive());
         }
     }
 
@@ -129,7 +132,7 @@ public final class Endings {
             try {
                 Thread.sleep(1000000);
             } catch (InterruptedException e) {
-                // `stop` also interrupts the thread, and the thread may wake before ThreadDeath reaches it.
+                // The thread sleeps until it is stopped again.
             }
         }
     }
