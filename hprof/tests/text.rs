@@ -126,7 +126,7 @@ fn faults_have_their_places() {
         ),
         (
             &format!("{heap}\tfield"),
-            "the file is cut off: the rest of the line is missing in line 9, column 2",
+            "line 9, column 2: the file is cut off: the rest of the line is missing",
         ),
         (
             heap,

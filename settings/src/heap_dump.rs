@@ -172,7 +172,7 @@ mod tests {
             let read = text.parse::<HeapDumpRequest>();
             read.expect_err(text).to_string()
         };
-        assert!(fault("file=x").contains("no other option than max-memory="));
+        assert!(fault("file=x").contains("takes only the option max-memory="));
         assert!(HeapDumpRequest::is_meant("max-memory=1,heap-dump=x"));
         assert!(!HeapDumpRequest::is_meant("file=heap-dump=x,include=a"));
         assert_eq!(fault("heap-dump=x"), "max-memory=BYTES is missing");

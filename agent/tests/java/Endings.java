@@ -112,7 +112,7 @@ public final class Endings {
             // A JVM may lose the ThreadDeath if the thread wakes by the interruption that belongs to it.
             do {
                 Thread.class.getMethod("stop").invoke(thread);
-                thread.join(5000);
+                thread.join(2000);
             } while (thread.isAlive());
         }
     }
