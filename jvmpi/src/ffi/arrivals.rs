@@ -1,6 +1,8 @@
 //! Sends the definitions of the threads, classes and objects that exist already: when the JVM is initialised, and when
 //! an event is enabled later.
 
+use std::rc::Rc;
+
 use loadhook_jvm::heap_walk::NewlyTagged;
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jvmti::Jvmti;
@@ -8,7 +10,9 @@ use loadhook_jvm::reference::Local;
 use loadhook_jvm::sys::event as jvmti_event;
 
 use super::layer::{self, NO_DATA};
-use super::{announcing, definitions, probes, sleeps, sources, tags, thread_events, threads};
+use super::{
+    announcing, definitions, probes, sleeps, sources, tags, thread_events, threads, unsent,
+};
 use crate::abi::{Data, Int, NewArena, event};
 
 /// Maximum number of times that [`all_classes`] looks for classes that were loaded meanwhile.
@@ -26,10 +30,14 @@ pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
     });
     sleeps::learn();
     layer::set_running(true);
-    // Definitions come before the events that need them.
+    // Definitions come before the events that need them. The calling thread, which most of these events name, has no
+    // frames yet. The other threads have frames, whose methods a profiler must know when it asks for their stacks.
     arena(jni);
-    existing_threads(jni);
+    if let Some(caller) = threads::find(layer::id(jni)) {
+        thread_events::announce(jni, &caller);
+    }
     existing_classes(jni);
+    existing_threads(jni);
     sources::update();
     if layer::wanted(event::OBJECT_ALLOC) != 0 {
         existing_objects(jni);
@@ -134,19 +142,19 @@ pub(super) fn tag_all(jni: Jni<'_>, walk: impl FnOnce(Jvmti) -> Vec<NewlyTagged>
     };
     let held = tags::lock();
     let during_walk = announcing::begin_all(tags::next_id(), usize::MAX);
-    let found = walk(jvmti);
+    // The walk gives ids in this order.
+    let found: Rc<[NewlyTagged]> = walk(jvmti).into();
     let ids = || found.iter().map(|object| object.tag as usize);
     let (first, last) = (ids().min().unwrap_or(0), ids().max().unwrap_or(0));
     let mut sending = announcing::begin_all(first, last);
+    let mut unsent = unsent::begin(Rc::clone(&found));
     drop((held, during_walk));
-    // The walk gave ids in this order.
-    for objects in found.chunks(PORTION) {
-        if let Some(next) = objects.first() {
-            sending.sent_before(next.tag as usize);
+    for (place, object) in found.iter().enumerate() {
+        if place % PORTION == 0 {
+            sending.sent_before(object.tag as usize);
         }
-        for object in objects {
-            announce_walked(jni, object);
-        }
+        announce_walked(jni, object);
+        unsent.pass(place);
     }
 }
 
@@ -162,6 +170,9 @@ fn announce_walked(jni: Jni<'_>, object: &NewlyTagged) {
         });
         facts.flatten().unwrap_or_default()
     });
+    // The facts may have needed the definition of this very object.
     let id = object.tag as usize;
-    definitions::walked(jni, id, facts.shown_class, facts.is_array, object.size);
+    if unsent::take(id) {
+        definitions::walked(jni, id, facts.shown_class, facts.is_array, object.size);
+    }
 }

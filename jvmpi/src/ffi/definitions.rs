@@ -14,7 +14,7 @@ use loadhook_jvm::reference::Local;
 use super::announcing::{self, of_class};
 use super::class_load::Load;
 use super::layer::{self, Profilers};
-use super::tags;
+use super::{tags, unsent};
 use crate::abi::{Data, EnvId, Int, ObjectAlloc, ObjectId, REQUESTED, event, kind};
 
 /// The arena of all objects.
@@ -45,7 +45,8 @@ static CLASSES: RwLock<Option<HashMap<ObjectId, Known>>> = RwLock::new(None);
 /// The field `Class.componentType`.
 static COMPONENT: OnceLock<Option<Field>> = OnceLock::new();
 
-/// Returns the id of an object; 0 for null. If the object had no id, sends its `OBJECT_ALLOC` first.
+/// Returns the id of an object; 0 for null. If the object had no id, or if the calling thread has yet to send its
+/// `OBJECT_ALLOC`, sends that event first.
 pub(super) fn id_of(jni: Jni<'_>, object: Local<'_>) -> ObjectId {
     id_from(jni, object, layer::id(jni))
 }
@@ -59,7 +60,7 @@ pub(super) fn id_of_thread(jni: Jni<'_>, object: Local<'_>) -> ObjectId {
 
 fn id_from(jni: Jni<'_>, object: Local<'_>, env: EnvId) -> ObjectId {
     let (id, sending) = tags::tagged(object);
-    if sending.is_some() {
+    if sending.is_some() || unsent::take(id) {
         announce_object(jni, object, id, env);
     }
     id

@@ -41,6 +41,7 @@ mod thread_events;
 mod thread_record;
 mod threads;
 mod turns;
+mod unsent;
 mod versions;
 mod virtual_env;
 mod virtual_ids;

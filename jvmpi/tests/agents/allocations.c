@@ -18,7 +18,7 @@ typedef struct {
 } Object;
 
 static Table objects, arenas, global_refs;
-static int asks, is_initialised, moves, frees, without_class;
+static int asks, is_initialised, is_ending, moves, frees, without_class;
 static long allocations, item_arrays, large_arrays, items, live_items, loads, unloads;
 static Table sites; /* from a Method to its number of Items */
 
@@ -67,6 +67,18 @@ static void check_site(JVMPI_Event *event, int is_item) {
         }
     }
     complain("an object of the program is allocated by no method of the program");
+}
+
+/* Looks at the stack of a thread at its start, as HPROF did. A thread that runs already has frames, and HPROF did not ask
+ * for the definition of a method. */
+static void check_stack(JVMPI_Event *event) {
+    JVMPI_CallFrame frames[DEPTH];
+    JVMPI_CallTrace trace = {event->u.thread_start.thread_env_id, -1, frames};
+    CALL(GetCallTrace)(&trace, DEPTH);
+    for (int i = 0; i < trace.num_frames; i++) {
+        EXPECT(known_method(frames[i].method_id), "THREAD_START of %s, in whose stack is a method of an undefined class",
+               event->u.thread_start.thread_name);
+    }
 }
 
 /* Checks and returns a new record of the object. */
@@ -185,6 +197,8 @@ static void request_again(void) {
 }
 
 static void on_shut_down(void) {
+    /* When CLASS_LOAD is disabled, classes are defined that nothing has needed, but OBJECT_ALLOC is disabled already. */
+    is_ending = 1;
     for (jint event = 1; event <= JVMPI_MAX_EVENT_TYPE_VAL; event++) {
         CALL(DisableEvent)(event, NULL);
     }
@@ -216,6 +230,10 @@ static void on_shut_down(void) {
 static void notify(JVMPI_Event *event) {
     switch (event->event_type) {
     case JVMPI_EVENT_CLASS_LOAD:
+        lock();
+        EXPECT(is_ending || get(&objects, event->u.class_load.class_id),
+               "CLASS_LOAD of %s before the OBJECT_ALLOC of this class", event->u.class_load.class_name);
+        unlock();
         loads += strcmp(event->u.class_load.class_name, "Judged$Loaded") == 0;
         on_class_load(event);
         break;
@@ -231,6 +249,9 @@ static void notify(JVMPI_Event *event) {
         break;
     }
     case JVMPI_EVENT_THREAD_START:
+        on_thread_start(event);
+        check_stack(event);
+        break;
     case JVMPI_EVENT_THREAD_START | JVMPI_REQUESTED_EVENT:
         on_thread_start(event);
         break;
