@@ -1,6 +1,7 @@
 //! Sends `HEAP_DUMP` and `OBJECT_DUMP`.
 
 use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loadhook_jvm::heap_walk::{NewlyTagged, Source, Tagged, Visitor};
 use loadhook_jvm::jni::Jni;
@@ -9,17 +10,50 @@ use super::dump_records::Bytes;
 use super::heap_copy::HeapCopy;
 use super::layer::{self, Profilers};
 use super::stacks::Traces;
-use super::{arrivals, collections, definitions, tags, thread_events};
+use super::{arrivals, collections, definitions, own, tags, thread_events};
 use crate::abi::{Data, HeapDump, Int, ObjectDump, REQUESTED, event, kind};
 
 /// `JVMPI_DUMP_LEVEL_2`.
 pub(super) const HIGHEST_LEVEL: Int = 2;
 
+/// The classes of each dump of the highest level that is being sent, with the token of the sending thread. HPROF asks
+/// for an `OBJECT_DUMP` of every class while it handles a dump. To make each anew would take seconds to minutes: the
+/// JVM looks through all tags to find the object, and up to JDK 21 through the whole heap at the end of a walk.
+static DUMPED: Mutex<Vec<(usize, HeapCopy)>> = Mutex::new(Vec::new());
+
+fn dumped() -> MutexGuard<'static, Vec<(usize, HeapCopy)>> {
+    DUMPED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The time in which the calling thread answers requests for classes from the dump that it sends. It ends when this
+/// value is dropped.
+struct Answering;
+
+impl Answering {
+    fn begin(mut copy: HeapCopy) -> Answering {
+        copy.keep_classes();
+        dumped().push((own::token(), copy));
+        Answering
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let mut dumped = dumped();
+        let own = dumped
+            .iter()
+            .rposition(|(sender, _)| *sender == own::token());
+        if let Some(place) = own {
+            dumped.remove(place);
+        }
+    }
+}
+
 /// Sends a dump of the heap. Returns whether it was made.
 pub(super) fn heap(jni: Jni<'_>, level: Int, to: Profilers) -> bool {
     collections::disable();
-    let dumped = if level == 0 {
-        list(jni).map(|bytes| (bytes, Vec::new(), None))
+    let made = if level == 0 {
+        list(jni).map(|bytes| (bytes, Vec::new(), None, None))
     } else {
         HeapCopy::of_all(jni, level == HIGHEST_LEVEL).map(|copy| {
             // The records of objects name no thread, and can take long. So they are made before threads are held up,
@@ -32,10 +66,11 @@ pub(super) fn heap(jni: Jni<'_>, level: Int, to: Profilers) -> bool {
             let mut roots = Bytes::default();
             let envs = copy.roots(&mut roots, to);
             bytes.put_in_front(&roots);
-            (bytes, envs, Some(held))
+            let answering = (level == HIGHEST_LEVEL).then(|| Answering::begin(copy));
+            (bytes, envs, Some(held), answering)
         })
     };
-    let sent = dumped.is_some_and(|(bytes, envs, _held)| {
+    let sent = made.is_some_and(|(bytes, envs, _held, _answering)| {
         let traces = Traces::of(&envs);
         let (begin, end) = bytes.range();
         let (raw, num_traces) = traces.raw();
@@ -54,6 +89,23 @@ pub(super) fn heap(jni: Jni<'_>, level: Int, to: Profilers) -> bool {
     sent
 }
 
+/// Sends a dump of one class from the dump of the heap that the calling thread is just sending. Returns false if it
+/// sends none, or if the dump has no such class.
+pub(super) fn class_of_dump(jni: Jni<'_>, id: usize, to: Profilers) -> bool {
+    let mut bytes = Bytes::default();
+    for (sender, copy) in dumped().iter().rev() {
+        if *sender == own::token() {
+            copy.record(&mut bytes, id);
+            break;
+        }
+    }
+    if bytes.len() == 0 {
+        return false;
+    }
+    send_object(jni, &bytes, to);
+    true
+}
+
 /// Sends a dump of one object. The walk covers only this object.
 pub(super) fn object(jni: Jni<'_>, id: usize, to: Profilers) -> bool {
     let Some(copy) = HeapCopy::of_object(jni, tags::find(jni, id)) else {
@@ -61,13 +113,17 @@ pub(super) fn object(jni: Jni<'_>, id: usize, to: Profilers) -> bool {
     };
     let mut bytes = Bytes::default();
     copy.record(&mut bytes, id);
+    send_object(jni, &bytes, to);
+    true
+}
+
+fn send_object(jni: Jni<'_>, record: &Bytes, to: Profilers) {
     let object_dump = ObjectDump {
-        len: bytes.len() as Int,
-        data: bytes.range().0,
+        len: record.len() as Int,
+        data: record.range().0,
     };
     let event_type = event::OBJECT_DUMP | REQUESTED;
     layer::send(to, event_type, layer::id(jni), Data { object_dump });
-    true
 }
 
 /// Makes the content of a dump of level 0: kind and id of each object.

@@ -189,6 +189,14 @@ impl HeapCopy {
         fields
     }
 
+    /// Forgets all objects that are no classes, and the roots.
+    pub(super) fn keep_classes(&mut self) {
+        let classes = &self.classes;
+        self.objects.retain(|id, _| classes.contains_key(id));
+        self.roots = Vec::new();
+        self.threads = HashMap::new();
+    }
+
     /// Returns the fields of a class and then of its superclasses, each with JVM TI's number.
     fn numbered(&self, class: usize) -> Vec<(i32, &FieldInfo)> {
         let chain: Vec<&Class> = self.with_supers(class).collect();

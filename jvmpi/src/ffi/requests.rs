@@ -40,6 +40,9 @@ pub(super) fn request(profiler: usize, event_type: Int, argument: *mut c_void) -
 
 /// Sends an event about one object. Returns whether there is such an object.
 fn of_object(jni: Jni<'_>, event_type: Int, id: ObjectId, to: u8) -> bool {
+    if event_type == event::OBJECT_DUMP && dump::class_of_dump(jni, id, to) {
+        return true;
+    }
     let object = tags::find(jni, id);
     if object.is_null() {
         return false;

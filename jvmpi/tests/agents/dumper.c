@@ -3,9 +3,14 @@
  * fields and interfaces of CLASS_LOAD as the key. Every object is dumped once, every reference leads to a dumped object,
  * and the program's objects have the program's values. OBJECT_DUMP of single objects gives the same records.
  *
+ * As HPROF does, it also asks for the OBJECT_DUMP of every class while it handles a dump: each record is that of the
+ * dump, and all together take not much longer than the dump.
+ *
  * Options: late requests a dump, instead of all that, while a THREAD_START is being handled, and checks that the dump does
  * not name this thread.
  */
+#include <time.h>
+
 #include "classes.h"
 #include "reader.h"
 
@@ -21,7 +26,11 @@ static int roots, sticky_roots, nodes, node_arrays, classes_dumped;
 static jobjectID a_node, an_array, a_reference_array, a_class, a_string;
 static int object_dumps, undefined_classes;
 static int is_late;
+/* The record that the OBJECT_DUMP of a class must have, while a dump is handled. */
+static const unsigned char *class_record;
+static size_t class_record_size;
 static volatile int is_starting, is_dumped;
+static double dump_began, dump_took;
 
 static const Class NO_SUPER;
 
@@ -289,7 +298,41 @@ static void walk_objects(JVMPI_Event *event) {
     }
 }
 
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+static void request(jint event, void *argument);
+
+/* Asks for the OBJECT_DUMP of every class in a dump. */
+static void dump_classes(JVMPI_Event *event) {
+    Reader reader = reader_of("HEAP_DUMP", event->u.heap_dump.begin, event->u.heap_dump.end);
+    int before = object_dumps, asked = 0;
+    double began = seconds();
+    forget();
+    while (reader.at < reader.end) {
+        const unsigned char *start = reader.at;
+        record(&reader, 0);
+        if (*start == JVMPI_GC_CLASS_DUMP) {
+            jobjectID id;
+            memcpy(&id, start + 1, sizeof id);
+            class_record = start;
+            class_record_size = reader.at - start;
+            request(JVMPI_EVENT_OBJECT_DUMP, id);
+            asked++;
+        }
+    }
+    class_record = NULL;
+    EXPECT(object_dumps == before + asked, "%d OBJECT_DUMPs of %d classes", object_dumps - before, asked);
+    double took = seconds() - began;
+    EXPECT(took < 10 * dump_took, "the OBJECT_DUMPs of %d classes take %.3f s, but the HEAP_DUMP %.3f s", asked, took,
+           dump_took);
+}
+
 static void on_heap_dump(JVMPI_Event *event) {
+    dump_took = seconds() - dump_began;
     EXPECT(event->u.heap_dump.dump_level == level, "HEAP_DUMP of level %d instead of %d", event->u.heap_dump.dump_level,
            level);
     if (level != JVMPI_DUMP_LEVEL_0) {
@@ -306,6 +349,9 @@ static void on_heap_dump(JVMPI_Event *event) {
     }
     EXPECT(dumped.filled > 3000, "HEAP_DUMP %d: only %zu objects", level, dumped.filled);
     say("level %d: %zu objects, %d roots, %zu references", level, dumped.filled, roots, reference_count);
+    if (level == JVMPI_DUMP_LEVEL_2) {
+        dump_classes(event);
+    }
 }
 
 /* Only the roots, since CLASS_LOAD of some classes is sent at the end of the program. */
@@ -340,6 +386,13 @@ static void on_object_dump(JVMPI_Event *event) {
     char *data = event->u.object_dump.data;
     Reader reader = reader_of("OBJECT_DUMP", data, data + event->u.object_dump.data_len);
     EXPECT(reader.at < reader.end, "an empty OBJECT_DUMP");
+    if (class_record) {
+        size_t size = reader.end - reader.at;
+        EXPECT(size == class_record_size && memcmp(reader.at, class_record, size) == 0,
+               "OBJECT_DUMP of a class differs from its record in the HEAP_DUMP");
+        object_dumps++;
+        return;
+    }
     forget();
     record(&reader, 1);
     EXPECT(reader.at == reader.end && dumped.filled == 1, "OBJECT_DUMP has bytes behind its record");
@@ -350,6 +403,9 @@ static void on_object_dump(JVMPI_Event *event) {
 static void request(jint event, void *argument) {
     if (event == JVMPI_EVENT_OBJECT_DUMP) {
         CALL(DisableGC)();
+    }
+    if (event == JVMPI_EVENT_HEAP_DUMP) {
+        dump_began = seconds();
     }
     jint result = CALL(RequestEvent)(event, argument);
     if (event == JVMPI_EVENT_OBJECT_DUMP) {
