@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::reference::Local;
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::{ClassFile, Options, Outcome, Probes, Rewriter, Selector};
+use loadhook_rewrite::{
+    ClassFile, Options, Outcome, Probes, Rewriter, Selector, UnknownCodeAttributes,
+};
 use loadhook_text::{count, printable_bytes};
 
 use super::method_ids::Methods;
@@ -235,6 +237,8 @@ fn with_probes(bytes: &[u8], kind: Kind, arriving: &Arriving<'_>) -> Option<Repl
     let mut rewriter = Rewriter::new(Options {
         owner: probe_class::NAME.to_owned(),
         receiver: kind == Kind::WithReceiver,
+        // Every method must have events, and the JVM does not use such an attribute.
+        unknown_code_attributes: UnknownCodeAttributes::Drop,
         ..Options::default()
     });
     let mut every = EveryMethod {

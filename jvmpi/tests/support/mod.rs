@@ -138,7 +138,11 @@ impl Run {
         ];
         let sources = sources.map(|source| folder.join(source));
         let classes = source::compile_once("Judged", &sources, |javac| {
-            javac.args(["-g", "--release", "11"]).args(&sources);
+            // `-Xjcov` adds an attribute to the code of methods that the rewriter does not know, as for old coverage
+            // tools.
+            javac
+                .args(["-g", "-Xjcov", "--release", "11"])
+                .args(&sources);
             Ok(())
         })?;
         let mut java = Jdk::find(self.feature)?.java();
