@@ -82,6 +82,11 @@ impl Agent {
             && !self.hidden_classes.is_attached()
     }
 
+    /// Returns whether the agent notes sleeps of threads.
+    pub(crate) fn notes_sleeps(&self) -> bool {
+        self.monitors.as_ref().is_some_and(Monitors::notes_sleeps)
+    }
+
     /// Returns the parts that a profile is assembled from; `None` before `VMStart`.
     pub(crate) fn sources(&self) -> Option<Sources<'_>> {
         Some(Sources {

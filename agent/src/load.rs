@@ -329,6 +329,10 @@ fn monitors(jvmti: Jvmti, options: &Options) -> Option<Monitors> {
         ]),
         Purpose::Profile => Ok(()),
     });
+    if matches!(purpose, Purpose::Hprof { .. }) {
+        // If this fails, sleeps are not noted, and a message says so.
+        let _ = add(&[capability::CAN_GENERATE_NATIVE_METHOD_BIND_EVENTS]);
+    }
     // If this fails, waits for locks of `java.util.concurrent` are not seen.
     let _ = add(&[capability::CAN_RETRANSFORM_CLASSES]);
     // If this fails, frames have no file names and lines.

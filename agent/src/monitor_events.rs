@@ -6,6 +6,7 @@ use crate::agent::Agent;
 use crate::diagnostics;
 use crate::jvm::jni::Jni;
 use crate::jvm::reference::Local;
+use crate::jvm::sleeps;
 use crate::jvm::sys::event;
 use crate::monitors::Monitors;
 use crate::tracker::client::TrackerClient;
@@ -21,6 +22,9 @@ pub(crate) const MONITOR_EVENTS: [i32; 4] = [
 /// Enables the events of monitors, and inserts the probes into methods that park.
 pub(crate) fn begin(agent: &'static Agent, monitors: &Monitors, jni: Jni<'_>) {
     let option = monitors.option();
+    if monitors.notes_sleeps() {
+        begin_sleeps(agent, option);
+    }
     if !monitors.begin(jni) {
         diagnostics::once(&format!(
             "{option}: waits are not recorded, because fields of java.lang.Thread are missing; report this"
@@ -39,6 +43,19 @@ pub(crate) fn begin(agent: &'static Agent, monitors: &Monitors, jni: Jni<'_>) {
     }
     if !monitors.begin_parks(agent.jvmti, jni, agent.has_hook()) {
         parks_are_not_seen(option);
+    }
+}
+
+/// Prepares for sleeps, whose native method the JVM has bound before.
+fn begin_sleeps(agent: &Agent, option: &str) {
+    if !sleeps::learn(agent.jvmti) {
+        diagnostics::once(&format!(
+            "{option}: there are no SLEEP lines, because this JVM does not report its function for Thread.sleep; perhaps another agent has replaced it"
+        ));
+    }
+    if !agent.options().rewrites() {
+        // Nothing else needs the event.
+        let _ = agent.jvmti.notify(event::NATIVE_METHOD_BIND, false);
     }
 }
 
@@ -132,6 +149,13 @@ pub(crate) fn contended_enter(
 pub(crate) fn contended_entered(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>) {
     if let Some(monitors) = &agent.monitors {
         monitors.entered(jni, thread);
+    }
+}
+
+/// Handles the beginning of a sleep.
+pub(crate) fn sleeps(agent: &'static Agent, jni: Jni<'_>, timeout: Duration) {
+    if let Some(monitors) = watching(agent) {
+        monitors.sleeps(agent.jvmti, jni, timeout);
     }
 }
 

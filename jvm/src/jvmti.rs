@@ -186,6 +186,13 @@ impl Jvmti {
         Some(String::from_utf8_lossy(&self.take_string(value)).into_owned())
     }
 
+    /// Returns the version of Java, for example 17; 0 if it is not known.
+    pub fn java_version(self) -> u32 {
+        let version = self.system_property("java.vm.specification.version");
+        let number = version.and_then(|version| version.parse().ok());
+        number.unwrap_or(0)
+    }
+
     /// Copies a string that the JVM allocated, and gives its memory back.
     pub(crate) fn take_string(self, string: *mut c_char) -> Vec<u8> {
         if string.is_null() {

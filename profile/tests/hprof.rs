@@ -3,7 +3,7 @@
 use loadhook_hprof::contents::{Contents, ReadContents, Section, Trace};
 use loadhook_hprof::text::{Cost, CostKind};
 use loadhook_profile::format::hprof::{
-    Contention, Detail, MonitorDump, MonitorState, MonitorTables, ThreadState, WaitMoment, Waiting,
+    Contention, Detail, MonitorDump, MonitorState, MonitorTables, ThreadState, WaitEvent, Waiting,
     begin_binary, begin_text, write,
 };
 use loadhook_profile::format::{Format, Options};
@@ -300,11 +300,19 @@ fn monitors() -> MonitorTables {
             contention(WaitKind::Monitor, 1, 1_000_000),
             contention(WaitKind::Lock, 1, 2_000_000),
         ],
-        waits: vec![Waiting {
-            thread: 1,
-            class: "Lshop/Lock;".to_owned(),
-            moment: WaitMoment::Ends { waited_ms: 5 },
-        }],
+        waits: vec![
+            Waiting {
+                thread: 1,
+                event: WaitEvent::Ends {
+                    class: "Lshop/Lock;".to_owned(),
+                    waited_ms: 5,
+                },
+            },
+            Waiting {
+                thread: 0,
+                event: WaitEvent::Sleeps { timeout_ms: 6 },
+            },
+        ],
         lost_waits: 8,
         dump: MonitorDump {
             threads: vec![state(0), state(1)],
@@ -328,9 +336,9 @@ fn monitors_are_written_beside_a_profile() {
         .expect("memory can be written");
     let written = String::from_utf8_lossy(&text);
     for part in [
-        "\n8 further events of Object.wait are left out.\n",
+        "\n8 further events of Object.wait and Thread.sleep are left out.\n",
         "\nDeadlock: each of these threads waits for the next one: one, two.\n",
-        "\nWAITED: MONITOR Lshop/Lock;, time_waited=5, thread 200002\n",
+        "\nWAITED: MONITOR Lshop/Lock;, time_waited=5, thread 200002\nSLEEP: timeout=6, thread 200001\n",
         "\nMONITOR TIME BEGIN (total = 4 ms) ",
         "\nPARK TIME BEGIN (total = 2 ms) ",
     ] {

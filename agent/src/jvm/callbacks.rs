@@ -16,6 +16,7 @@ use super::jni::Jni;
 use super::jvmpi::notify as jvmpi;
 use super::jvmti::{self, Jvmti, MethodKey, NO_CALLBACK};
 use super::reference::Local;
+use super::sleeps::{self, Sleeps};
 use super::sys::{
     self, Boolean, Callbacks, Int, JNI_ERR, JNI_OK, JNI_VERSION_10, Long, MethodId, Object, event,
 };
@@ -60,7 +61,8 @@ pub unsafe extern "system" fn Agent_OnLoad(
         session::loaded(agent);
         connect(jvmti, &[event::VM_START, event::VM_INIT, event::VM_DEATH])
             .map_err(LoadError::NoEvents)?;
-        if agent.options().rewrites() && jvmti.notify(event::NATIVE_METHOD_BIND, true).is_err() {
+        let needs_natives = agent.options().rewrites() || agent.notes_sleeps();
+        if needs_natives && jvmti.notify(event::NATIVE_METHOD_BIND, true).is_err() {
             agent.hidden_classes.give_up();
         }
         Ok(())
@@ -448,6 +450,15 @@ unsafe extern "system" fn native_method_bind(
     new_address: *mut *mut c_void,
 ) {
     on_event_without_jni(|agent| {
+        if agent.notes_sleeps()
+            && let Some(ours) = sleeps::replacement::<NoteSleeps>(address)
+        {
+            // SAFETY: the pointer is the JVM's.
+            unsafe { *new_address = ours }
+        }
+        if !agent.options().rewrites() {
+            return;
+        }
         let hidden = &agent.hidden_classes;
         let function = Function(address);
         if let Some(definer) = hidden.native_bound(MethodKey(method), function) {
@@ -457,4 +468,19 @@ unsafe extern "system" fn native_method_bind(
             hidden.replacement_bound(agent.jvmti);
         }
     });
+}
+
+/// Notes when threads begin to sleep.
+struct NoteSleeps;
+
+impl Sleeps for NoteSleeps {
+    type Begun = ();
+
+    fn begins(jni: Jni<'_>, timeout: Duration) {
+        if let Some(visit) = visit() {
+            monitor_events::sleeps(visit.value(), jni, timeout);
+        }
+    }
+
+    fn ends(_jni: Jni<'_>, (): (), _slept: Duration) {}
 }

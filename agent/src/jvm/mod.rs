@@ -12,5 +12,6 @@ pub(crate) mod sampling;
 pub mod tracker_natives;
 
 pub(crate) use loadhook_jvm::{
-    heap_walk, jni, jni_calls, jvmti, jvmti_classes, jvmti_stacks, reference, sys, visits, vm,
+    heap_walk, jni, jni_calls, jvmti, jvmti_classes, jvmti_stacks, reference, sleeps, sys, visits,
+    vm,
 };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use loadhook_profile::WaitKind;
-use loadhook_profile::format::hprof::WaitMoment;
+use loadhook_profile::format::hprof::WaitEvent;
 use loadhook_rewrite::symbol::text;
 
 use super::blockers::Blockers;
@@ -19,7 +19,7 @@ use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
 use crate::locks::lock;
 
-/// Maximum number of events of `Object.wait` that are kept. Further events are only counted.
+/// Maximum number of events of `Object.wait` and `Thread.sleep` that are kept. Further events are only counted.
 const MOST_EVENTS: usize = 10_000;
 
 /// Maximum number of waits under way that are kept.
@@ -36,7 +36,7 @@ const PROFILE_DEPTH: usize = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// For HPROF's tables, which have contended waits with stacks of at most `depth` frames, and events of
-    /// `Object.wait`.
+    /// `Object.wait` and `Thread.sleep`.
     Hprof {
         depth: usize,
         /// True if the same place in two threads counts as two places (`thread=y`).
@@ -63,7 +63,7 @@ pub(super) struct State {
     pub(super) sums: Sums,
     /// The part of `sums` that HPROF's tables do not show any more.
     pub(super) shown: Sums,
-    /// Events of `Object.wait`, for HPROF.
+    /// Events of `Object.wait` and `Thread.sleep`, for HPROF.
     pub(super) events: Vec<Event>,
     /// Number of events that were not kept.
     pub(super) lost: u64,
@@ -72,7 +72,7 @@ pub(super) struct State {
 /// The waits that HPROF's tables have shown.
 pub(crate) struct WaitsSoFar {
     pub(super) sums: Sums,
-    /// Number of events of `Object.wait`.
+    /// Number of events of `Object.wait` and `Thread.sleep`.
     pub(super) events: usize,
     /// Number of events that were not kept.
     pub(super) lost: u64,
@@ -96,13 +96,11 @@ struct Begun {
     place: Option<u32>,
 }
 
-/// An event for HPROF: a thread begins or ends to wait in `Object.wait`.
+/// An event for HPROF: a thread begins or ends to wait in `Object.wait`, or begins to sleep.
 #[derive(Clone)]
 pub(super) struct Event {
     pub(super) thread: Who,
-    /// The descriptor of the class of the monitor's object.
-    pub(super) class: String,
-    pub(super) moment: WaitMoment,
+    pub(super) event: WaitEvent,
 }
 
 impl State {
@@ -189,6 +187,11 @@ impl Monitors {
     /// Returns whether `LockSupport` is to have probes while the agent is not paused.
     pub(crate) fn probes_parks(&self) -> bool {
         self.blockers.get().is_some()
+    }
+
+    /// Returns whether sleeps of threads are noted.
+    pub(crate) fn notes_sleeps(&self) -> bool {
+        matches!(self.purpose, Purpose::Hprof { .. })
     }
 
     /// Handles `MonitorContendedEnter`: a thread begins to wait for a monitor.
@@ -342,7 +345,8 @@ impl Monitors {
         };
         self.wait_begins(who, Means::Wait, at, place);
         if self.purpose != Purpose::Profile {
-            self.note(jvmti, jni, who, object, WaitMoment::Begins { timeout_ms });
+            let class = text(&descriptor(jvmti, jni, object));
+            self.note(who, WaitEvent::Begins { class, timeout_ms });
         }
     }
 
@@ -352,19 +356,27 @@ impl Monitors {
         if self.purpose != Purpose::Profile
             && let Some((who, time)) = waited
         {
+            let class = text(&descriptor(jvmti, jni, object));
             let waited_ms = time.as_millis() as i64;
-            self.note(jvmti, jni, who, object, WaitMoment::Ends { waited_ms });
+            self.note(who, WaitEvent::Ends { class, waited_ms });
         }
     }
 
-    /// Notes an event of `Object.wait`.
-    fn note(&self, jvmti: Jvmti, jni: Jni<'_>, who: Who, object: Local<'_>, moment: WaitMoment) {
-        let event = Event {
-            thread: who,
-            class: text(&descriptor(jvmti, jni, object)),
-            moment,
-        };
-        lock(&self.state).note(event);
+    /// Handles the beginning of `Thread.sleep` in the calling thread.
+    pub(crate) fn sleeps(&self, jvmti: Jvmti, jni: Jni<'_>, timeout: Duration) {
+        let who = jni.framed(|jni| {
+            let thread = jvmti.current_thread(jni).ok()?;
+            self.names.thread(jni, thread)
+        });
+        if let Some(who) = who.flatten() {
+            let timeout_ms = timeout.as_millis() as i64;
+            self.note(who, WaitEvent::Sleeps { timeout_ms });
+        }
+    }
+
+    /// Notes an event of `Object.wait` or `Thread.sleep`.
+    fn note(&self, thread: Who, event: WaitEvent) {
+        lock(&self.state).note(Event { thread, event });
     }
 
     /// Handles `ThreadEnd` and `VirtualThreadEnd`.

@@ -70,8 +70,7 @@ impl Monitors {
         for event in events {
             waits.push(Waiting {
                 thread: names.index(event.thread, profile),
-                class: event.class,
-                moment: event.moment,
+                event: event.event,
             });
         }
         let tables = MonitorTables {

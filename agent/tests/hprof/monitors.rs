@@ -4,12 +4,20 @@ use anyhow::{Context, Result, bail, ensure};
 use loadhook_hprof::StackFrame;
 use loadhook_hprof::contents::{Contents, Section};
 use loadhook_hprof::text::{CostKind, Frame};
+use loadhook_settings::attach::DETACH;
 
 use super::{command_of, contents, costs, run_in, text};
-use crate::on_jdks;
+use crate::support::agent;
+use crate::support::attach::{Running, load};
+use crate::{on_each_jdk, on_jdks};
 
 /// Returns the number of waits for the monitors or locks of a class at a method.
-fn contended(contents: &Contents, kind: CostKind, class: &str, method: &str) -> Result<i64> {
+pub(super) fn contended(
+    contents: &Contents,
+    kind: CostKind,
+    class: &str,
+    method: &str,
+) -> Result<i64> {
     let (total, rows) = costs(contents, kind)?;
     let mut rows = rows.iter().filter(|row| row.name == class);
     let (Some(row), None) = (rows.next(), rows.next()) else {
@@ -75,6 +83,7 @@ fn monitors_have_their_threads(feature: u32) -> Result<()> {
         "\nDeadlock: each of these threads waits for the next one: takes-",
         "\nWAIT: MONITOR LHprofMonitors$Bell;, timeout=20, thread ",
         "\nWAITED: MONITOR LHprofMonitors$Bell;, time_waited=",
+        "\nSLEEP: timeout=20, thread ",
         // The JVM's thread for references waits there.
         "\tjava.lang.ref.Reference.waitForReferencePendingList(Reference.java:Native method)\n",
     ] {
@@ -135,6 +144,34 @@ fn parks_are_counted(feature: u32) -> Result<()> {
 }
 
 on_jdks!(parks_are_counted: parks_11 11, parks_17 17, parks_21 21, parks_25 25);
+
+/// The function that replaces the JVM's for `Thread.sleep` stays when the agent leaves, and then only sleeps.
+fn a_program_sleeps_when_the_agent_has_left(feature: u32) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("java.hprof.txt");
+    let option = format!(
+        "-agentpath:{}=hprof:monitor=y,file={}",
+        agent()?.display(),
+        file.display()
+    );
+    let mut program = Running::start(feature, "Attached", &["-Xcheck:jni", &option])?;
+    program.answer()?;
+    program.order("sleep 3")?;
+    ensure!(load(&program.child, DETACH)? == 0);
+    let before = std::fs::read(&file)?;
+    contents(&before)?;
+    let text = text(&before);
+    let sleeps = text
+        .lines()
+        .filter(|line| line.starts_with("SLEEP: timeout=1, thread "));
+    ensure!(sleeps.count() == 3, "{text}");
+    program.order("sleep 3")?;
+    program.end()?;
+    ensure!(std::fs::read(&file)? == before);
+    Ok(())
+}
+
+on_each_jdk!(a_program_sleeps_when_the_agent_has_left);
 
 /// An event of a monitor calls no class loader of the program, which may wait for another monitor. The test runs on JDK
 /// 21, because no thread of that JDK waits for a monitor before `main`.

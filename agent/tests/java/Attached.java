@@ -40,6 +40,9 @@ public class Attached {
                 case "retransform":
                     run(() -> instrumentation.retransformClasses(Work.class));
                     break;
+                case "sleep":
+                    sleep(Integer.parseInt(words[1]));
+                    break;
                 case "slow":
                     slow();
                     break;
@@ -68,6 +71,13 @@ public class Attached {
                     return;
             }
             System.out.println("done");
+        }
+    }
+
+    /** Sleeps several times. */
+    static void sleep(int count) throws InterruptedException {
+        for (int at = 0; at < count; at++) {
+            Thread.sleep(1);
         }
     }
 

@@ -43,6 +43,13 @@ public final class HprofMonitors {
         }
     }
 
+    /** Waits to be notified, which does not happen. */
+    static void ring() throws InterruptedException {
+        synchronized (bell) {
+            bell.wait(20);
+        }
+    }
+
     static void block(String name, Object first, Object second, CountDownLatch both) {
         Thread thread =
                 new Thread(
@@ -80,9 +87,7 @@ public final class HprofMonitors {
 
     public static void main(String[] args) throws Exception {
         contend();
-        synchronized (bell) {
-            bell.wait(20);
-        }
+        ring();
         deadlock();
         System.out.println("done");
     }

@@ -7,12 +7,11 @@ use loadhook_jvm::heap_walk::NewlyTagged;
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::reference::Local;
+use loadhook_jvm::sleeps;
 use loadhook_jvm::sys::event as jvmti_event;
 
 use super::layer::{self, NO_DATA};
-use super::{
-    announcing, definitions, probes, sleeps, sources, tags, thread_events, threads, unsent,
-};
+use super::{announcing, definitions, probes, sources, tags, thread_events, threads, unsent};
 use crate::abi::{Data, Int, NewArena, event};
 
 /// Maximum number of times that [`all_classes`] looks for classes that were loaded meanwhile.
@@ -28,7 +27,9 @@ pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
         threads::learn(jni, thread);
         threads::add_listed(jni);
     });
-    sleeps::learn();
+    if let Some(jvmti) = layer::jvmti() {
+        sleeps::learn(jvmti);
+    }
     layer::set_running(true);
     // Definitions come before the events that need them. The calling thread, which most of these events name, has no
     // frames yet. The other threads have frames, whose methods a profiler must know when it asks for their stacks.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use loadhook_jvm::jvmti::MethodKey;
 use loadhook_jvm::reference::Local;
+use loadhook_jvm::sleeps;
 use loadhook_jvm::sys::{
     AddrLocationMap, Boolean, Int, Long, MethodId, Object, event as jvmti_event,
 };
@@ -13,10 +14,11 @@ use loadhook_jvm::sys::{
 use super::callback_guards::{expect_references, on_event, on_thread, on_waiting_thread};
 use super::hook::Arriving;
 use super::layer::{self, NO_DATA, guarded};
+use super::sleeps::Tell;
 use super::thread_record::{Entering, Waiting};
 use super::{
     allocations, arrivals, code_facts, collections, compiled, definitions, hook, instructions,
-    method_ids, methods, own, sleeps, thread_events, threads, virtual_threads,
+    method_ids, methods, own, thread_events, threads, virtual_threads,
 };
 use crate::abi::{Data, MonitorWait, event};
 
@@ -455,7 +457,7 @@ unsafe extern "system" fn native_method_bind(
     new_function: *mut *mut c_void,
 ) {
     guarded((), || {
-        if let Some(ours) = sleeps::replacement(function) {
+        if let Some(ours) = sleeps::replacement::<Tell>(function) {
             // SAFETY: the pointer is the JVM's.
             unsafe { *new_function = ours }
         }

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use loadhook_jvm::jni::Jni;
+use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::reference::{Global, Local};
 use loadhook_text::terminal;
 
@@ -64,13 +65,7 @@ pub(super) fn is_own() -> bool {
 /// Returns the version of Java; 0 if it is not known.
 pub(super) fn java_version() -> u32 {
     static VERSION: OnceLock<u32> = OnceLock::new();
-    *VERSION.get_or_init(|| {
-        let version =
-            layer::jvmti().and_then(|it| it.system_property("java.vm.specification.version"));
-        version
-            .and_then(|version| version.parse().ok())
-            .unwrap_or(0)
-    })
+    *VERSION.get_or_init(|| layer::jvmti().map_or(0, Jvmti::java_version))
 }
 
 /// Prints a message of the layer.

@@ -22,7 +22,7 @@ use loadhook_text::date::asctime;
 pub use self::binary::StreamSettings;
 pub use self::detail::Detail;
 pub use self::monitors::{
-    Contention, MonitorDump, MonitorState, MonitorTables, ThreadState, WaitMoment, Waiting,
+    Contention, MonitorDump, MonitorState, MonitorTables, ThreadState, WaitEvent, Waiting,
 };
 pub use self::numbers::Numbers;
 pub use self::old::write_old;
@@ -189,7 +189,8 @@ fn introduction(profile: &Profile, lost_waits: u64, has_heap: bool) -> String {
         text += OBJECTS_OF_PROFILER;
     }
     if lost_waits > 0 {
-        text += &format!("{lost_waits} further events of Object.wait are left out.\n");
+        text +=
+            &format!("{lost_waits} further events of Object.wait and Thread.sleep are left out.\n");
     }
     text
 }

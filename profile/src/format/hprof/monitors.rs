@@ -1,5 +1,6 @@
-//! Monitors: the numbers of `MONITOR TIME`, `PARK TIME` and `MONITOR DUMP`, and events of `Object.wait`. A profile has
-//! no data about monitors, so this data is passed beside the profile. Threads and methods are indexes into the profile.
+//! Monitors: the numbers of `MONITOR TIME`, `PARK TIME` and `MONITOR DUMP`, and events of `Object.wait` and
+//! `Thread.sleep`. A profile has no data about monitors, so this data is passed beside the profile. Threads and methods
+//! are indexes into the profile.
 
 use std::collections::HashMap;
 
@@ -18,9 +19,9 @@ use crate::model::WaitKind;
 pub struct MonitorTables {
     /// The waits to enter monitors, and the waits for locks of `java.util.concurrent`.
     pub contentions: Vec<Contention>,
-    /// Events of `Object.wait`, in the order of time.
+    /// Events of `Object.wait` and `Thread.sleep`, in the order of time.
     pub waits: Vec<Waiting>,
-    /// Number of events of `Object.wait` that were not kept.
+    /// Number of events that were not kept.
     pub lost_waits: u64,
     /// Monitors and threads at the end.
     pub dump: MonitorDump,
@@ -43,28 +44,26 @@ pub struct Contention {
     pub ns: u64,
 }
 
-/// An event of `Object.wait`.
+/// An event of a thread that waits or sleeps.
 #[derive(Clone, Debug)]
 pub struct Waiting {
     /// The thread.
     pub thread: u32,
-    /// The descriptor of the class of the monitor's object.
-    pub class: String,
-    /// Begin or end.
-    pub moment: WaitMoment,
+    /// The event.
+    pub event: WaitEvent,
 }
 
-/// Begin or end of `Object.wait`, with the longest time to wait or the time waited, in milliseconds.
-#[derive(Clone, Copy, Debug)]
+/// Begin or end of `Object.wait`, or begin of `Thread.sleep`. `class` is the descriptor of the class of the monitor's
+/// object. Times are milliseconds.
+#[derive(Clone, Debug)]
 #[allow(missing_docs)]
-pub enum WaitMoment {
-    /// The longest time to wait; 0 if there is no limit.
-    Begins {
-        timeout_ms: i64,
-    },
-    Ends {
-        waited_ms: i64,
-    },
+pub enum WaitEvent {
+    /// A thread begins to wait, for `timeout_ms` at most; 0 means without limit.
+    Begins { class: String, timeout_ms: i64 },
+    /// A thread has waited.
+    Ends { class: String, waited_ms: i64 },
+    /// A thread begins to sleep.
+    Sleeps { timeout_ms: i64 },
 }
 
 /// Threads and monitors at a moment.
@@ -177,21 +176,22 @@ pub(super) fn numbered(dump: &MonitorDump, traces: &mut Traces<'_>) -> contents:
     contents::MonitorDump { threads, monitors }
 }
 
-/// Converts an event of `Object.wait` to a line of the text.
+/// Converts an event of a thread that waits or sleeps to a line of the text.
 pub(super) fn event(waiting: &Waiting, numbers: &Numbers) -> MonitorEvent {
-    let (class, thread) = (
-        waiting.class.clone(),
-        numbers.thread(waiting.thread as usize),
-    );
-    match waiting.moment {
-        WaitMoment::Begins { timeout_ms } => MonitorEvent::Wait {
+    let thread = numbers.thread(waiting.thread as usize);
+    match waiting.event.clone() {
+        WaitEvent::Begins { class, timeout_ms } => MonitorEvent::Wait {
             class,
             timeout: timeout_ms,
             thread,
         },
-        WaitMoment::Ends { waited_ms } => MonitorEvent::Waited {
+        WaitEvent::Ends { class, waited_ms } => MonitorEvent::Waited {
             class,
             time: waited_ms,
+            thread,
+        },
+        WaitEvent::Sleeps { timeout_ms } => MonitorEvent::Sleep {
+            timeout: timeout_ms,
             thread,
         },
     }
