@@ -16,6 +16,7 @@ use support::{agent, compiled, finish};
 
 mod files;
 mod monitors;
+mod sections;
 mod sites;
 
 /// Returns the command that runs `Hprof` for some milliseconds with these options.
