@@ -14,6 +14,7 @@ use tempfile::TempDir;
 mod support;
 use support::{agent, compiled, finish};
 
+mod faults;
 mod files;
 mod monitors;
 mod sections;

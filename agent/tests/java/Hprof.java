@@ -66,8 +66,13 @@ public final class Hprof {
         thread.start();
         thread.join();
         if (args.length > 1) {
-            long process = ProcessHandle.current().pid();
-            new ProcessBuilder("kill", "-QUIT", Long.toString(process)).start().waitFor();
+            String process = Long.toString(ProcessHandle.current().pid());
+            ProcessBuilder kill = new ProcessBuilder("kill", "-QUIT", process);
+            if (args.length > 2) {
+                // A second signal at once.
+                kill.command().add(process);
+            }
+            kill.start().waitFor();
             while (!new java.io.File(args[1]).exists()) {
                 Thread.sleep(5);
             }
