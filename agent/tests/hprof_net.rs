@@ -14,11 +14,25 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process::PATIENCE;
 
 mod support;
+use support::attach::wait_for;
 use support::{agent, compiled, finish};
 
 /// Returns the command that runs `Hprof` with an address. The program asks for a dump by a signal, and ends when there
 /// is a file `end`.
 fn command(feature: u32, folder: &Path, options: &str, port: u16) -> Result<Command> {
+    let mut java = command_of("Hprof", feature, folder, options, port)?;
+    java.arg("300");
+    Ok(java)
+}
+
+/// Returns the command that runs a program with an address.
+fn command_of(
+    program: &str,
+    feature: u32,
+    folder: &Path,
+    options: &str,
+    port: u16,
+) -> Result<Command> {
     let mut java = Jdk::find(feature)?.java();
     java.current_dir(folder);
     for variable in [
@@ -33,7 +47,7 @@ fn command(feature: u32, folder: &Path, options: &str, port: u16) -> Result<Comm
         "-agentpath:{}=hprof:{options},net=127.0.0.1:{port}",
         agent.display()
     ));
-    java.arg("-cp").arg(compiled()?).args(["Hprof", "300"]);
+    java.arg("-cp").arg(compiled()?).arg(program);
     Ok(java)
 }
 
@@ -218,6 +232,106 @@ fn a_reader_that_is_gone_is_told() -> Result<()> {
     ensure!(
         said.contains("the last answer was not sent completely: 127.0.0.1:"),
         "{said}"
+    );
+    Ok(())
+}
+
+/// Lets `HprofNet` make its next 1,000 objects and do its next work.
+fn next_round(folder: &Path, round: u32) -> Result<()> {
+    std::fs::write(folder.join(format!("go-{round}")), "")?;
+    let done = folder.join(format!("done-{round}"));
+    wait_for("the end of a round", || done.exists().then_some(()))
+}
+
+/// Returns the number of objects of `HprofNet$Made` that the last answer counts.
+fn made(stream: &[u8]) -> Result<u64> {
+    let whole = contents(stream)?;
+    let mut sections = whole.sections.iter().rev();
+    let rows = sections.find_map(|section| match section {
+        Section::Sites { rows, .. } => Some(rows),
+        _ => None,
+    });
+    let rows = rows.context("no sites")?.iter();
+    let rows = rows.filter(|row| row.class == "HprofNet$Made");
+    Ok(rows.filter_map(|row| row.allocated.objects).sum())
+}
+
+/// Returns for each round of `HprofNet` whether the last answer has samples of its work.
+fn worked(stream: &[u8]) -> Result<[bool; 3]> {
+    let whole = contents(stream)?;
+    let mut sections = whole.sections.iter().rev();
+    let rows = sections.find_map(|section| match section {
+        Section::Costs { rows, .. } => Some(rows),
+        _ => None,
+    });
+    let rows = rows.context("no samples")?;
+    Ok(["first", "second", "third"].map(|round| {
+        rows.iter().any(|row| {
+            let mut frames = whole.traces[&row.trace].frames.iter();
+            frames.any(|frame| frame.method == round)
+        })
+    }))
+}
+
+/// Objects and samples do not count while a command has turned them off, and garbage is collected on command.
+#[test]
+fn commands_have_their_effects() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let folder = folder.path();
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    let options = "cpu=samples,interval=1,heap=sites,cutoff=0";
+    let mut java = command_of("HprofNet", 21, folder, options, port)?;
+    java.env("JAVA_TOOL_OPTIONS", "-XX:+UseSerialGC -Xlog:gc:file=gc.log");
+    let child = started(&mut java)?;
+    let (mut program, _) = listener.accept()?;
+    let mut stream = Vec::new();
+    read_answers(&mut program, &mut stream, 1)?;
+    // Sends commands, then asks for sites and samples. Commands are carried out in their order, so the answers come
+    // when all of them have been carried out. Returns how many garbage collections were forced meanwhile.
+    let mut send = |orders: &[Order], stream: &mut Vec<u8>| -> Result<usize> {
+        let forced = || -> Result<usize> {
+            let log = std::fs::read_to_string(folder.join("gc.log"))?;
+            Ok(log.matches("JvmtiEnv ForceGarbageCollection").count())
+        };
+        let before = forced()?;
+        for order in orders {
+            program.write_all(&order.bytes(1))?;
+        }
+        let (flags, cutoff) = (0, 0.0);
+        for order in [
+            Order::AllocSites { flags, cutoff },
+            Order::CpuSamples { cutoff },
+        ] {
+            program.write_all(&order.bytes(1))?;
+            let so_far = ends(stream);
+            read_answers(&mut program, stream, so_far + 1)?;
+        }
+        Ok(forced()? - before)
+    };
+    next_round(folder, 1)?;
+    send(&[], &mut stream)?;
+    ensure!(made(&stream)? == 1000 && worked(&stream)? == [true, false, false]);
+    let off = [Order::AllocationTraces(false), Order::Sampling(false, 0)];
+    send(&off, &mut stream)?;
+    next_round(folder, 2)?;
+    send(&[], &mut stream)?;
+    ensure!(made(&stream)? == 1000 && worked(&stream)? == [true, false, false]);
+    let on = [Order::AllocationTraces(true), Order::Sampling(true, 0)];
+    send(&on, &mut stream)?;
+    next_round(folder, 3)?;
+    // Each answer forces a collection of its own.
+    let usual = send(&[], &mut stream)?;
+    ensure!(made(&stream)? == 2000 && worked(&stream)? == [true, false, true]);
+    let forced = send(&[Order::Collect], &mut stream)?;
+    ensure!(forced == usual + 1, "{forced} {usual}");
+    std::fs::write(folder.join("end"), "")?;
+    program.set_read_timeout(None)?;
+    program.read_to_end(&mut stream)?;
+    let output = child.wait_with_output()?;
+    ensure!(
+        output.status.success() && output.stdout == b"done\n",
+        "{output:?}"
     );
     Ok(())
 }
