@@ -79,6 +79,67 @@ count callee caller time
     shown.expect(0, expected, &[]);
 }
 
+/// Names and sentences are cut or folded, so that no line is wider than the terminal.
+#[test]
+fn lines_fit_into_80_columns() {
+    let class = "com.example.organisation.department.project.shop.web.checkout.CheckoutController";
+    let descriptor = class.replace('.', "/");
+    let thread = "a-thread-of-the-pool-that-does-the-work-of-the-checkout-in-the-background-1";
+    let text = format!(
+        "JAVA PROFILE 1.0.1, created Wed Oct  7 11:38:10 1998
+
+--------
+
+THREAD START (obj=50000193, id = 200001, name=\"{thread}\", group=\"main\")
+TRACE 300001: (thread=200001)
+\t{class}.handleRequest(CheckoutController.java:1234)
+WAIT: MONITOR L{descriptor};, timeout=0, thread 200001
+SITES BEGIN (ordered by live bytes) Wed Oct  7 11:38:10 1998
+          percent          live          alloc'ed  stack class
+ rank   self  accum     bytes objs     bytes  objs trace name
+    1 100.00% 100.00%   123456 1234    123456  1234 300001 {class}[]
+SITES END
+CPU SAMPLES BEGIN (total = 12) Wed Oct  7 11:38:10 1998
+rank   self  accum   count trace method
+   1 100.00% 100.00%      12 300001 {class}.handleRequest
+CPU SAMPLES END
+MONITOR DUMP BEGIN
+    THREAD 200001, trace 300001, status: CW
+    MONITOR L{descriptor};
+\towner: thread 200001, entry count: 1
+\twaiting to enter: thread 200001
+\twaiting to be notified: thread 200001
+MONITOR DUMP END
+"
+    );
+    let list = format!(
+        "count callee caller time\n12 {class}.handleRequest(Ljava/lang/String;)V {class}.handle()V 345\n"
+    );
+    let folder = folder();
+    let path = folder.path();
+    fs::write(path.join("wide.txt"), text).expect("the folder can be written");
+    fs::write(path.join("old.txt"), list).expect("the folder can be written");
+    let in_80 = |arguments: &[&str]| {
+        let shown = done(loadhook(path, arguments).env("COLUMNS", "80"));
+        assert_eq!(shown.code, Some(0), "{}", shown.err);
+        for line in shown.out.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        shown.out
+    };
+    let shown = in_80(&["hprof", "wide.txt", "--traces"]);
+    for line in [
+        "    1 100.00% 100.00%    123456 1234    123456  1234 300001 …heckoutController[]\n",
+        "   1 100.00% 100.00%      12 300001 com.…CheckoutController.handleRequest\n",
+        "        com.…CheckoutController.handleRequest(CheckoutController.java:1234)\n",
+        "        in a-thread-of-the-pool-that-does-the-work-of-the-checkout-in-the-backg…\n",
+    ] {
+        assert!(shown.contains(line), "{line}{shown}");
+    }
+    let list = in_80(&["hprof", "old.txt"]);
+    assert!(list.contains("\n12 ") && list.ends_with(" 345\n"), "{list}");
+}
+
 #[test]
 fn faults_are_placed_and_the_part_before_them_is_shown() {
     let folder = folder();

@@ -7,13 +7,17 @@ use anyhow::{Context, Result};
 use clap::Args;
 use loadhook_hprof::HeapSummary;
 use loadhook_hprof::contents::{Contents, Format, Heap, MonitorDump, ReadContents, Section, Trace};
-use loadhook_hprof::text::{CostKind, Line, OLD_HEADER};
+use loadhook_hprof::text::{Cost, CostKind, Line, OLD_HEADER, OldCall, Site};
 use loadhook_text::date::utc;
+use loadhook_text::java::shorten;
+use loadhook_text::terminal::columns;
 use loadhook_text::units::noun;
+use loadhook_text::width::{clipped, folded, joined, width};
 use loadhook_text::{bytes, count, printable};
 
 use crate::input::open;
 use crate::output::say;
+use crate::report;
 
 /// Maximum number of rows of a table, if `--top` is not given.
 const TOP: usize = 20;
@@ -46,6 +50,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<()> {
     let mut shown = Shown {
         contents: &contents,
         args,
+        width: columns(io::stdout(), report::COLUMNS),
         out: BufWriter::new(io::stdout().lock()),
     };
     if error.is_none() || has_something(&contents) {
@@ -75,7 +80,56 @@ fn has_something(contents: &Contents) -> bool {
 struct Shown<'c, W> {
     contents: &'c Contents,
     args: &'c ShowArgs,
+    /// Number of columns of the output.
+    width: usize,
     out: W,
+}
+
+/// The smallest number of columns to which a name is cut.
+const NARROWEST_NAME: usize = 12;
+
+/// The indentation of frames below a row.
+const INDENT: &str = "        ";
+
+/// Cuts a name at the end of a line that begins with `before`, so that the line has `width` columns.
+fn with_name(before: &str, name: &str, width_of_line: usize) -> String {
+    let room = width_of_line.saturating_sub(width(before));
+    let name = printable(name);
+    format!("{before}{}", shorten(&name, room.max(NARROWEST_NAME)))
+}
+
+fn cost_row(row: &Cost, width: usize) -> String {
+    let nameless = Cost {
+        name: String::new(),
+        ..row.clone()
+    };
+    with_name(&nameless.to_string(), &row.name, width)
+}
+
+fn site_row(row: &Site, width: usize) -> String {
+    let nameless = Site {
+        class: String::new(),
+        ..row.clone()
+    };
+    with_name(&nameless.to_string(), &row.class, width)
+}
+
+/// Cuts both names of a row, the longer one first.
+fn call_row(row: &OldCall, width_of_line: usize) -> String {
+    let [callee, caller] = [&row.callee, &row.caller].map(|name| printable(name).into_owned());
+    let numbers = row.count.to_string().len() + row.ms.to_string().len() + 3;
+    let room = width_of_line
+        .saturating_sub(numbers)
+        .max(2 * NARROWEST_NAME);
+    let half = room / 2;
+    let [of_callee, of_caller] = [width(&callee), width(&caller)];
+    let of_callee = of_callee.min(half.max(room.saturating_sub(of_caller)));
+    let shown = OldCall {
+        callee: shorten(&callee, of_callee),
+        caller: shorten(&caller, room - of_callee),
+        ..row.clone()
+    };
+    shown.to_string()
 }
 
 impl<W: Write> Shown<'_, W> {
@@ -88,7 +142,8 @@ impl<W: Write> Shown<'_, W> {
                     let (order, date) = (&begin.order, &begin.date);
                     self.title(&format!("SITES · ordered by {order}"), date)?;
                     let titles = Line::SitesBegin(begin.clone()).to_string();
-                    self.table(titles, rows.iter().map(|row| (row.to_string(), row.trace)))?;
+                    let width = self.width;
+                    self.table(titles, rows, |row| (site_row(row, width), row.trace))?;
                 }
                 Section::Costs { begin, rows } => {
                     let unit = match begin.kind {
@@ -98,7 +153,8 @@ impl<W: Write> Shown<'_, W> {
                     let title = format!("{} · total {} {unit}", begin.kind.title(), begin.total);
                     self.title(&title, &begin.date)?;
                     let titles = Line::CostsBegin(begin.clone()).to_string();
-                    self.table(titles, rows.iter().map(|row| (row.to_string(), row.trace)))?;
+                    let width = self.width;
+                    self.table(titles, rows, |row| (cost_row(row, width), row.trace))?;
                 }
                 Section::Monitors(dump) => self.monitors(dump)?,
                 Section::Old(rows) => {
@@ -107,7 +163,8 @@ impl<W: Write> Shown<'_, W> {
                         .fold(0, |sum: u64, row| sum.saturating_add(row.count));
                     self.title(&format!("CALLS · total {}", count(calls)), "")?;
                     let titles = format!("\n{OLD_HEADER}");
-                    self.table(titles, rows.iter().map(|row| (row.to_string(), 0)))?;
+                    let width = self.width;
+                    self.table(titles, rows, |row| (call_row(row, width), 0))?;
                 }
                 Section::Heap(heap) => self.heap(heap)?,
                 Section::Summary(summary) => self.summary(summary)?,
@@ -123,11 +180,8 @@ impl<W: Write> Shown<'_, W> {
                 return writeln!(self.out, "HPROF list of callees and callers (cpu=old)");
             }
             Format::Text { date } => {
-                writeln!(
-                    self.out,
-                    "HPROF text · created {}",
-                    printable(date.trim_end())
-                )?;
+                let date = printable(date.trim_end());
+                writeln!(self.out, "HPROF text · created {date}")?;
             }
             Format::Binary { id_size, time_ms } => {
                 let date = utc(*time_ms);
@@ -140,15 +194,15 @@ impl<W: Write> Shown<'_, W> {
         let ended = contents.threads.values().filter(|thread| thread.has_ended);
         let [threads, ended] = [contents.threads.len(), ended.count()].map(|n| count(n as u64));
         let traces = count(contents.traces.len() as u64);
-        write!(
-            self.out,
-            "threads: {threads}, ended: {ended} · traces: {traces}"
-        )?;
+        let mut facts = vec![
+            format!("threads: {threads}, ended: {ended}"),
+            format!("traces: {traces}"),
+        ];
         if contents.monitor_events > 0 {
             let events = count(contents.monitor_events);
-            write!(self.out, " · events of monitors: {events}")?;
+            facts.push(format!("events of monitors: {events}"));
         }
-        writeln!(self.out)
+        self.facts(&facts)
     }
 
     fn title(&mut self, title: &str, date: &str) -> io::Result<()> {
@@ -160,18 +214,19 @@ impl<W: Write> Shown<'_, W> {
     }
 
     /// Prints the titles of a table's columns, then the table's first rows. The titles are all lines of `begin` but
-    /// the first.
-    fn table(
+    /// the first. `line` returns the line of a row, and its trace.
+    fn table<R>(
         &mut self,
         begin: String,
-        rows: impl ExactSizeIterator<Item = (String, u32)>,
+        rows: &[R],
+        line: impl Fn(&R) -> (String, u32),
     ) -> io::Result<()> {
         for titles in begin.lines().skip(1) {
             writeln!(self.out, "{titles}")?;
         }
         let more = rows.len().saturating_sub(self.args.top);
-        for (row, trace) in rows.take(self.args.top) {
-            writeln!(self.out, "{}", printable(&row))?;
+        for (row, trace) in rows.iter().take(self.args.top).map(line) {
+            writeln!(self.out, "{row}")?;
             if self.args.traces {
                 self.frames(trace)?;
             }
@@ -191,13 +246,25 @@ impl<W: Write> Shown<'_, W> {
         let no_trace = Trace::default();
         let trace = self.contents.traces.get(&trace).unwrap_or(&no_trace);
         if let Some(thread) = trace.thread {
-            writeln!(self.out, "        in {}", self.thread(thread))?;
+            let thread = format!("{INDENT}in {}", self.thread(thread));
+            writeln!(self.out, "{}", clipped(&thread, self.width))?;
         }
         for frame in &trace.frames {
             let frame = frame.to_string();
-            writeln!(self.out, "        {}", printable(frame.trim_start()))?;
+            let frame = with_name(INDENT, frame.trim_start(), self.width);
+            writeln!(self.out, "{frame}")?;
         }
         Ok(())
+    }
+
+    /// Prints a line that may be wider than the output.
+    fn folded(&mut self, line: &str) -> io::Result<()> {
+        writeln!(self.out, "{}", folded(line, self.width))
+    }
+
+    /// Prints facts with ` · ` between them.
+    fn facts(&mut self, facts: &[String]) -> io::Result<()> {
+        writeln!(self.out, "{}", joined(facts, self.width))
     }
 
     /// Returns the name of the thread with a serial number.
@@ -209,9 +276,15 @@ impl<W: Write> Shown<'_, W> {
         }
     }
 
+    /// Returns the name of a thread, cut so that it fits into a line of a folded text.
+    fn short_thread(&self, serial: u32) -> String {
+        let room = self.width.saturating_sub(8);
+        clipped(&self.thread(serial), room.max(NARROWEST_NAME))
+    }
+
     fn threads(&self, serials: &[u32]) -> String {
-        let names: Vec<_> = serials.iter().map(|thread| self.thread(*thread)).collect();
-        names.join(", ")
+        let names = serials.iter().map(|thread| self.short_thread(*thread));
+        names.collect::<Vec<_>>().join(", ")
     }
 
     fn monitors(&mut self, dump: &MonitorDump) -> io::Result<()> {
@@ -222,34 +295,37 @@ impl<W: Write> Shown<'_, W> {
             "MONITOR DUMP · threads: {threads} · monitors: {monitors}"
         )?;
         for circle in dump.deadlocks() {
-            writeln!(self.out, "deadlock: {}", self.threads(&circle))?;
+            self.folded(&format!("deadlock: {}", self.threads(&circle)))?;
         }
         for state in dump.threads.iter().take(self.args.top) {
             let (name, status) = (self.thread(state.thread), printable(&state.status));
-            writeln!(self.out, "  {name}: {status}, trace {}", state.trace)?;
+            let rest = format!(": {status}, trace {}", state.trace);
+            let room = self.width.saturating_sub(2 + width(&rest));
+            let name = clipped(&name, room.max(NARROWEST_NAME));
+            writeln!(self.out, "  {name}{rest}")?;
             if self.args.traces {
                 self.frames(state.trace)?;
             }
         }
         for monitor in dump.monitors.iter().take(self.args.top) {
-            write!(self.out, "  {}", printable(&monitor.class))?;
+            let mut line = with_name("  ", &monitor.class, self.width);
             match monitor.owner {
                 Some(owner) => {
-                    let (name, entries) = (self.thread(owner.thread), owner.entries);
+                    let (name, entries) = (self.short_thread(owner.thread), owner.entries);
                     let times = noun(u64::from(entries.unsigned_abs()), "time", "times");
-                    write!(self.out, " owned by {name}, entered {entries} {times}")?;
+                    line += &format!(" owned by {name}, entered {entries} {times}");
                 }
-                None => write!(self.out, " not owned")?,
+                None => line += " not owned",
             }
             for (what, serials) in [
                 ("waiting to enter", &monitor.to_enter),
                 ("waiting to be notified", &monitor.to_be_notified),
             ] {
                 if !serials.is_empty() {
-                    write!(self.out, "; {what}: {}", self.threads(serials))?;
+                    line += &format!("; {what}: {}", self.threads(serials));
                 }
             }
-            writeln!(self.out)?;
+            self.folded(&line)?;
         }
         let more = dump.threads.len().max(dump.monitors.len());
         if more > self.args.top {
@@ -264,10 +340,13 @@ impl<W: Write> Shown<'_, W> {
     fn heap(&mut self, heap: &Heap) -> io::Result<()> {
         let [classes, objects] = [heap.classes, heap.objects].map(count);
         let [arrays, roots] = [heap.arrays, heap.roots].map(count);
-        writeln!(
-            self.out,
-            "HEAP DUMP · classes: {classes} · objects: {objects} · arrays: {arrays} · roots: {roots}"
-        )?;
+        self.facts(&[
+            "HEAP DUMP".to_owned(),
+            format!("classes: {classes}"),
+            format!("objects: {objects}"),
+            format!("arrays: {arrays}"),
+            format!("roots: {roots}"),
+        ])?;
         if matches!(self.contents.format, Format::Binary { .. }) {
             writeln!(self.out, "for the objects, run loadhook heap FILE")?;
         }
@@ -276,13 +355,12 @@ impl<W: Write> Shown<'_, W> {
 
     fn summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
         let (live, allocated) = (summary.live, summary.allocated);
-        writeln!(
-            self.out,
-            "HEAP SUMMARY · live {} in {} objects · allocated {} in {} objects",
-            bytes(live.0.into()),
-            count(live.1.into()),
-            bytes(allocated.0),
-            count(allocated.1)
-        )
+        let amount =
+            |what, size, objects| format!("{what} {} in {} objects", bytes(size), count(objects));
+        self.facts(&[
+            "HEAP SUMMARY".to_owned(),
+            amount("live", live.0.into(), live.1.into()),
+            amount("allocated", allocated.0, allocated.1),
+        ])
     }
 }
