@@ -10,23 +10,6 @@ use anyhow::{Context, Result, ensure};
 mod support;
 use support::{Run, library};
 
-/// Makes a test for JDK 17 and one for JDK 25: `fn name(feature: u32) -> Result<()>`.
-macro_rules! on_17_and_25 {
-    ($($check:ident)+) => { $(
-        mod $check {
-            #[test]
-            fn on_17() -> anyhow::Result<()> {
-                super::$check(17)
-            }
-
-            #[test]
-            fn on_25() -> anyhow::Result<()> {
-                super::$check(25)
-            }
-        }
-    )+ };
-}
-
 on_17_and_25!(callgraph toggling allocations monitors ending rewriter dumper everything two_agents);
 
 /// Numbers that a program or a judge printed, by name.

@@ -10,6 +10,24 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{paths, process, source};
 use tempfile::TempDir;
 
+/// Makes a test for JDK 17 and one for JDK 25: `fn name(feature: u32) -> Result<()>`.
+#[macro_export]
+macro_rules! on_17_and_25 {
+    ($($check:ident)+) => { $(
+        mod $check {
+            #[test]
+            fn on_17() -> anyhow::Result<()> {
+                super::$check(17)
+            }
+
+            #[test]
+            fn on_25() -> anyhow::Result<()> {
+                super::$check(25)
+            }
+        }
+    )+ };
+}
+
 /// Compiles a judge, `agents/<name>.c`, unless an earlier test or run has done so. Returns the path of the library.
 pub(crate) fn library(name: &str) -> Result<PathBuf> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents");
@@ -61,6 +79,7 @@ pub(crate) struct Run {
     feature: u32,
     program: &'static str,
     arguments: Vec<String>,
+    /// Empty if the program runs without a judge.
     judge: &'static str,
     options: String,
     /// True if the judges see virtual threads as threads.
@@ -114,6 +133,13 @@ impl Run {
         })
     }
 
+    /// The option that loads the judge, if there is one.
+    fn first_option(&self) -> Result<Option<String>> {
+        let exists = !self.judge.is_empty();
+        let option = exists.then(|| self.agent_option(self.judge, &self.options));
+        option.transpose()
+    }
+
     /// Adds a second judge.
     pub(crate) fn beside(mut self, judge: &str, options: &str) -> Result<Self> {
         let option = self.agent_option(judge, options)?;
@@ -134,6 +160,7 @@ impl Run {
             "Judged.java",
             "JudgedLoader.java",
             "JudgedNumbers.java",
+            "JudgedTables.java",
             "JudgedVirtual.java",
         ];
         let sources = sources.map(|source| folder.join(source));
@@ -151,7 +178,7 @@ impl Run {
             // After a crash, the JVM's files are in this folder, and no core file is written.
             .current_dir(self.folder.path())
             .arg("-XX:-CreateCoredumpOnCrash")
-            .arg(self.agent_option(self.judge, &self.options)?)
+            .args(self.first_option()?)
             .args(&self.others)
             .args(&self.jvm)
             .arg("-cp")
