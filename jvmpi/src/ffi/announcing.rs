@@ -74,6 +74,12 @@ pub(super) fn of_end(env: usize) -> usize {
     env | 4
 }
 
+/// Returns the number for which the `MONITOR_CONTENDED_ENTER` of the thread with this environment waits: that of an
+/// earlier `MONITOR_CONTENDED_EXIT` of the thread.
+pub(super) fn of_exit(env: usize) -> usize {
+    env | 6
+}
+
 /// Marks the definition of `id` as being sent by the calling thread. Must be called before other threads can see
 /// the id.
 pub(super) fn begin(id: usize) -> Sending {

@@ -2,7 +2,6 @@
 
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::ptr::null_mut;
-use std::sync::{Arc, Weak};
 
 use loadhook_jvm::jvmti::MethodKey;
 use loadhook_jvm::reference::Local;
@@ -15,10 +14,10 @@ use super::callback_guards::{expect_references, on_event, on_thread, on_waiting_
 use super::hook::Arriving;
 use super::layer::{self, NO_DATA, guarded};
 use super::sleeps::Tell;
-use super::thread_record::{Entering, Waiting};
+use super::thread_record::Waiting;
 use super::{
-    allocations, arrivals, code_facts, collections, compiled, definitions, hook, instructions,
-    method_ids, methods, own, thread_events, threads, virtual_threads,
+    allocations, arrivals, code_facts, collections, compiled, contention, definitions, hook,
+    instructions, method_ids, methods, own, thread_events, threads, virtual_threads,
 };
 use crate::abi::{Data, MonitorWait, event};
 
@@ -127,6 +126,7 @@ unsafe extern "system" fn thread_end(_jvmti: *mut c_void, env: *mut c_void, _thr
     unsafe {
         on_event(env, |jni| {
             methods::thread_ends(env);
+            contention::thread_ends(jni);
             thread_events::announce_end(jni);
             threads::ended(jni);
         });
@@ -326,21 +326,7 @@ unsafe extern "system" fn monitor_contended_enter(
     // SAFETY: as above.
     unsafe {
         on_waiting_thread(env, thread, |jni| {
-            let object = Local::new(object);
-            let mut owner = Weak::new();
-            if layer::wanted(event::MONITOR_CONTENDED_EXIT) != 0 {
-                let usage =
-                    layer::jvmti().and_then(|jvmti| jvmti.monitor_threads(jni, object).ok());
-                let thread = usage.and_then(|it| threads::find(threads::env_of(jni, it.owner)));
-                owner = thread.map_or(owner, |thread| Arc::downgrade(&thread));
-            }
-            let told = layer::wanted(event::MONITOR_CONTENDED_ENTER);
-            threads::set_entering(jni, true);
-            threads::on_own(env, |own| own.entering.set(Some(Entering { told, owner })));
-            if told != 0 {
-                let data = layer::object_data(definitions::id_of(jni, object));
-                layer::send(told, event::MONITOR_CONTENDED_ENTER, layer::id(jni), data);
-            }
+            contention::waits(jni, Local::new(object));
         });
     }
 }
@@ -354,25 +340,7 @@ unsafe extern "system" fn monitor_contended_entered(
     // SAFETY: as above.
     unsafe {
         on_waiting_thread(env, thread, |jni| {
-            threads::set_entering(jni, false);
-            // If there is no record of the wait, the wait began before the first profiler enabled an event of monitors.
-            let entering = threads::on_own(env, |own| own.entering.take());
-            let Some(Entering { told, owner }) = entering.flatten() else {
-                return;
-            };
-            let data = layer::object_data(definitions::id_of(jni, Local::new(object)));
-            // The JVM does not report when the owner leaves the monitor. The owner has left it by now, and its thread
-            // may have ended.
-            let to = layer::wanted(event::MONITOR_CONTENDED_EXIT);
-            if let Some((owner, _sending)) = threads::has_left(&owner) {
-                layer::send(to, event::MONITOR_CONTENDED_EXIT, owner, data);
-            }
-            let (first, second) = (
-                event::MONITOR_CONTENDED_ENTER,
-                event::MONITOR_CONTENDED_ENTERED,
-            );
-            let to = layer::wanted_after(second, first, told);
-            layer::send(to, second, layer::id(jni), data);
+            contention::entered(jni, Local::new(object));
         });
     }
 }

@@ -11,6 +11,7 @@ mod class_load;
 mod code_facts;
 mod collections;
 mod compiled;
+mod contention;
 mod cpu_time;
 mod definitions;
 mod dump;

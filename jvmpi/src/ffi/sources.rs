@@ -8,7 +8,7 @@ use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::sys::{Capabilities, capability, event as jvmti_event};
 
 use super::turns::Turns;
-use super::{code_facts, collections, jni_references, layer, probes, threads};
+use super::{code_facts, collections, contention, jni_references, layer, probes};
 use crate::abi::{Int, event};
 
 /// Capabilities that the layer needs whatever events are enabled. It asks for them one by one: if the JVM lacks one,
@@ -263,7 +263,7 @@ fn switch(jvmti: Jvmti, source: c_int, bit: u64, needed: bool) {
         let _ = jvmti.set_heap_sampling_interval(0);
     }
     if source == jvmti_event::MONITOR_CONTENDED_ENTERED && needed {
-        threads::forget_entering();
+        contention::forget();
     }
     let is_hook = source == jvmti_event::CLASS_FILE_LOAD_HOOK;
     if is_hook && !needed {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::reference::{Global, Local};
@@ -24,7 +24,8 @@ pub(super) struct Thread {
     pub(super) storage: [AtomicPtr<c_void>; MOST_PROFILERS],
     /// The profilers that have got the thread's `THREAD_START`.
     pub(super) announced: AtomicU8,
-    /// True from the thread's `MONITOR_CONTENDED_ENTER` to its `MONITOR_CONTENDED_ENTERED`.
+    /// True from the thread's `MONITOR_CONTENDED_ENTER` to its `MONITOR_CONTENDED_ENTERED`. Changed with the lock of
+    /// `contention.rs`.
     pub(super) is_entering: AtomicBool,
     /// The state of the thread's suspension by profilers.
     pub(super) suspension: Suspension,
@@ -122,10 +123,10 @@ pub(super) struct Waiting {
 }
 
 /// A thread's wait to enter a monitor.
+#[derive(Clone, Copy)]
 pub(super) struct Entering {
     /// The profilers that have got `MONITOR_CONTENDED_ENTER`.
     pub(super) told: Profilers,
-    /// The thread that owned the monitor, if it is known. The thread's environment alone would not do: it may belong to
-    /// another thread by the end of the wait.
-    pub(super) owner: Weak<Thread>,
+    /// True if the wait counts for the monitor's owner, see `contention.rs`.
+    pub(super) is_counted: bool,
 }

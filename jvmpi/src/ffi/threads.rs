@@ -6,12 +6,12 @@ use std::collections::hash_map::Entry;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 use loadhook_jvm::jni::{Field, Jni};
 use loadhook_jvm::reference::Local;
 
-use super::announcing::{self, Sending, of_end, of_thread};
+use super::announcing::{self, of_thread};
 use super::calls::Calls;
 use super::layer::{self, Receiver};
 use super::thread_record::{Aside, Entering, Thread, Virtual, Waiting};
@@ -254,7 +254,7 @@ impl Own {
         self.calls.swap(&aside.calls);
         aside.beginning = self.beginning.replace(aside.beginning);
         self.receiver.set(Receiver::NONE);
-        aside.entering = self.entering.replace(aside.entering.take());
+        aside.entering = self.entering.replace(aside.entering);
         aside.waiting = self.waiting.replace(aside.waiting);
     }
 }
@@ -302,34 +302,6 @@ pub(super) fn set_storage(env: EnvId, profiler: usize, value: *mut c_void) {
     with(env, |thread| {
         thread.storage[profiler].store(value, Ordering::Release);
     });
-}
-
-/// Notes that the calling thread begins or ends a wait to enter a monitor.
-pub(super) fn set_entering(jni: Jni<'_>, is_entering: bool) {
-    with(layer::id(jni), |thread| {
-        thread.is_entering.store(is_entering, Ordering::SeqCst);
-    });
-}
-
-/// Forgets which threads wait to enter a monitor. The ends of such waits were not noted while the events of monitors
-/// were disabled.
-pub(super) fn forget_entering() {
-    for thread in all() {
-        thread.is_entering.store(false, Ordering::SeqCst);
-    }
-}
-
-/// Returns the environment of `owner`, which has left a monitor. Returns `None` if profilers cannot be told of that: if
-/// the thread has ended, or if it is a virtual thread that already waits to enter a monitor, because then the event
-/// would come too late. The thread's `THREAD_END` waits until the second value is dropped.
-pub(super) fn has_left(owner: &Weak<Thread>) -> Option<(EnvId, Sending)> {
-    let thread = owner.upgrade()?;
-    let env: EnvId = std::ptr::with_exposed_provenance_mut(thread.env);
-    let sending = announcing::begin(of_end(thread.env));
-    // The owner's `THREAD_END` may have been sent although the owner's record still exists.
-    let is_alive = thread.announced.load(Ordering::SeqCst) != layer::Profilers::MAX;
-    let is_back = thread.is_virtual() && thread.is_entering.load(Ordering::SeqCst);
-    (is_alive && !is_back).then_some((env, sending))
 }
 
 /// Returns whether `thread`, which waits or has waited, is a virtual thread that has left its carrier in order to wait.

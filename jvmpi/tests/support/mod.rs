@@ -158,6 +158,7 @@ impl Run {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java");
         let sources = [
             "Judged.java",
+            "JudgedHot.java",
             "JudgedLoader.java",
             "JudgedNumbers.java",
             "JudgedTables.java",

@@ -1,0 +1,287 @@
+//! `MONITOR_CONTENDED_ENTER`, `MONITOR_CONTENDED_ENTERED` and `MONITOR_CONTENDED_EXIT`.
+//!
+//! JVM TI does not report that a thread leaves a monitor for which others wait. So the layer notes the last known owner
+//! of each such monitor: the owner when the first thread began to wait, then each thread that has waited and entered.
+//! The owner's exit is sent by the first of these threads:
+//!
+//! - the next one that enters after a wait, since the owner has left by then;
+//! - the owner itself, before it waits for this monitor or another one, or ends, because the exit would come too late
+//!   after that.
+//!
+//! A thread that enters without waiting is not reported. So its exit is lost, unless another thread begins to wait
+//! meanwhile and asks for the owner.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use loadhook_jvm::jni::Jni;
+use loadhook_jvm::reference::Local;
+
+use super::announcing::{self, Sending, of_end, of_exit};
+use super::layer::{self, Profilers};
+use super::thread_record::{Entering, Thread};
+use super::{definitions, threads};
+use crate::abi::{EnvId, ObjectId, event};
+
+/// Monitors for which threads wait, by the ids of their objects.
+static MONITORS: Mutex<BTreeMap<ObjectId, Contended>> = Mutex::new(BTreeMap::new());
+
+/// A monitor for which threads wait.
+#[derive(Default)]
+struct Contended {
+    /// Number of threads that wait.
+    waiting: usize,
+    /// Number of those of which the profilers have been told.
+    told: usize,
+    /// Number of waits that have ended while others went on.
+    ended: usize,
+    owner: Owner,
+}
+
+/// The last known owner of a monitor.
+#[derive(Default)]
+enum Owner {
+    #[default]
+    Unknown,
+    /// The thread has owned the monitor while profilers knew of a wait, which goes on. Its exit has not been sent.
+    Seen(Weak<Thread>),
+    /// The thread with this environment sends, or has sent, its own exit. No other exit is sent until a wait ends.
+    Gone(usize),
+}
+
+impl Owner {
+    fn of(thread: &Arc<Thread>) -> Owner {
+        Owner::Seen(Arc::downgrade(thread))
+    }
+
+    fn is(&self, thread: &Arc<Thread>) -> bool {
+        matches!(self, Owner::Seen(owner) if owner.as_ptr() == Arc::as_ptr(thread))
+    }
+}
+
+fn monitors() -> MutexGuard<'static, BTreeMap<ObjectId, Contended>> {
+    MONITORS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Forgets all waits, whose ends were not noted while the events were disabled.
+pub(super) fn forget() {
+    let threads = threads::all();
+    let mut monitors = monitors();
+    monitors.clear();
+    for thread in &threads {
+        thread.is_entering.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Sends the events of the calling thread, which waits to enter a monitor.
+pub(super) fn waits(jni: Jni<'_>, object: Local<'_>) {
+    let env = layer::id(jni);
+    let Some(own) = threads::find(env) else {
+        return;
+    };
+    let id = definitions::id_of(jni, object);
+    send_own_exits(jni, &own, id);
+    let is_counted = layer::wanted(event::MONITOR_CONTENDED_EXIT) != 0;
+    let began = begin(&own, id, is_counted);
+    let owner = began.and_then(|_| find_owner(jni, object));
+    // Another thread may still be sending an earlier exit of this thread.
+    announcing::wait_for(of_exit(own.env));
+    let told = layer::wanted(event::MONITOR_CONTENDED_ENTER);
+    let entering = Entering { told, is_counted };
+    threads::on_own(jni.env.cast(), |own| own.entering.set(Some(entering)));
+    let data = layer::object_data(id);
+    layer::send(told, event::MONITOR_CONTENDED_ENTER, env, data);
+    if is_counted && let Some(ended) = note_told(id, began, owner) {
+        note_owner(id, ended, find_owner(jni, object));
+    }
+}
+
+/// Sends the exits of the calling thread that have not been sent: from the monitor `wanted`, which it waits to enter, and
+/// from others that it does not own any more.
+fn send_own_exits(jni: Jni<'_>, own: &Arc<Thread>, wanted: ObjectId) {
+    let seen = seen(own);
+    let mut owned = Vec::new();
+    if seen.iter().any(|id| *id != wanted) {
+        let monitors = layer::jvmti().map(|jvmti| jvmti.owned_monitors(jni, Local::NULL));
+        let Some(Ok(monitors)) = monitors else {
+            return;
+        };
+        owned = monitors
+            .into_iter()
+            .map(|monitor| definitions::id_of(jni, monitor))
+            .collect();
+    }
+    for id in seen {
+        if id == wanted || !owned.contains(&id) {
+            send_own_exit(own, id);
+        }
+    }
+}
+
+/// Sends the exits of the calling thread, which ends.
+pub(super) fn thread_ends(jni: Jni<'_>) {
+    if let Some(own) = threads::find(layer::id(jni)) {
+        for id in seen(&own) {
+            send_own_exit(&own, id);
+        }
+    }
+}
+
+/// Returns the monitors whose last known owner is this thread.
+fn seen(own: &Arc<Thread>) -> Vec<ObjectId> {
+    let monitors = monitors();
+    let seen = monitors.iter().filter(|(_, it)| it.owner.is(own));
+    seen.map(|(id, _)| *id).collect()
+}
+
+/// Sends the exit of the calling thread, unless another thread has sent it meanwhile.
+fn send_own_exit(own: &Arc<Thread>, id: ObjectId) {
+    let sending = {
+        let mut monitors = monitors();
+        let monitor = monitors.get_mut(&id).filter(|it| it.owner.is(own));
+        let Some(monitor) = monitor else {
+            return;
+        };
+        monitor.owner = Owner::Gone(own.env);
+        announcing::begin(of_exit(own.env))
+    };
+    send_exit(own, id);
+    drop(sending);
+}
+
+/// Notes that a thread begins to wait for a monitor. If the owner of the monitor is not known, returns the number of
+/// ended waits.
+fn begin(own: &Arc<Thread>, id: ObjectId, is_counted: bool) -> Option<usize> {
+    let mut monitors = monitors();
+    own.is_entering.store(true, Ordering::SeqCst);
+    if !is_counted {
+        return None;
+    }
+    let monitor = monitors.entry(id).or_default();
+    monitor.waiting += 1;
+    matches!(monitor.owner, Owner::Unknown).then_some(monitor.ended)
+}
+
+/// Asks the JVM for the owner of a monitor for which the calling thread waits.
+fn find_owner(jni: Jni<'_>, object: Local<'_>) -> Option<Arc<Thread>> {
+    let usage = layer::jvmti()?.monitor_threads(jni, object).ok()?;
+    threads::find(threads::env_of(jni, usage.owner))
+}
+
+/// Notes that profilers have been told of a wait, and the owner that was found when `ended` waits had ended. If the
+/// owner is still not known since others have ended meanwhile, returns their number.
+fn note_told(id: ObjectId, ended: Option<usize>, owner: Option<Arc<Thread>>) -> Option<usize> {
+    let mut monitors = monitors();
+    let monitor = monitors.get_mut(&id)?;
+    monitor.told += 1;
+    let now = monitor.ended;
+    if !matches!(monitor.owner, Owner::Unknown) {
+        return None;
+    }
+    if ended != Some(now) {
+        return Some(now);
+    }
+    monitor.owner = owner.as_ref().map_or(Owner::Unknown, Owner::of);
+    None
+}
+
+/// Notes the owner that was found when `ended` waits had ended, unless others have ended since.
+fn note_owner(id: ObjectId, ended: usize, owner: Option<Arc<Thread>>) {
+    let mut monitors = monitors();
+    if let (Some(monitor), Some(owner)) = (monitors.get_mut(&id), &owner)
+        && matches!(monitor.owner, Owner::Unknown)
+        && monitor.ended == ended
+    {
+        monitor.owner = Owner::of(owner);
+    }
+}
+
+/// Sends the events of the calling thread, which has entered a monitor after a wait.
+pub(super) fn entered(jni: Jni<'_>, object: Local<'_>) {
+    let env = layer::id(jni);
+    let Some(own) = threads::find(env) else {
+        return;
+    };
+    let entering = threads::on_own(jni.env.cast(), |own| own.entering.take());
+    let entering = entering.flatten();
+    let id = definitions::id_of(jni, object);
+    let left = end(&own, id, entering.is_some_and(|it| it.is_counted));
+    // If there is no record of the wait, the wait began before the first profiler enabled an event of monitors.
+    let Some(Entering { told, .. }) = entering else {
+        return;
+    };
+    match &left {
+        Left::Nobody | Left::Late(_) => {}
+        Left::Gone(owner) => {
+            announcing::wait_for(of_exit(*owner));
+        }
+        Left::Owner(owner, _marks) => send_exit(owner, id),
+    }
+    drop(left);
+    let (first, second) = (
+        event::MONITOR_CONTENDED_ENTER,
+        event::MONITOR_CONTENDED_ENTERED,
+    );
+    let to = layer::wanted_after(second, first, told);
+    layer::send(to, second, env, layer::object_data(id));
+}
+
+/// The thread that has left a monitor before another one has entered it.
+enum Left {
+    /// No known thread.
+    Nobody,
+    /// A thread whose exit would come too late. The record is dropped without the lock of [`MONITORS`].
+    Late(#[allow(dead_code, reason = "held for its drop")] Arc<Thread>),
+    /// The thread with this environment, which sends its exit itself.
+    Gone(usize),
+    /// A thread whose exit is to be sent. Its `THREAD_END` and `MONITOR_CONTENDED_ENTER` wait until the marks are
+    /// dropped.
+    Owner(Arc<Thread>, [Sending; 2]),
+}
+
+/// Notes that a thread has entered a monitor after a wait. Returns the thread that has left the monitor.
+fn end(own: &Arc<Thread>, id: ObjectId, is_counted: bool) -> Left {
+    let mut monitors = monitors();
+    own.is_entering.store(false, Ordering::SeqCst);
+    let Some(monitor) = monitors.get_mut(&id).filter(|_| is_counted) else {
+        return Left::Nobody;
+    };
+    monitor.waiting = monitor.waiting.saturating_sub(1);
+    monitor.told = monitor.told.saturating_sub(1);
+    monitor.ended += 1;
+    let now = match monitor.told {
+        0 => Owner::Unknown,
+        _ => Owner::of(own),
+    };
+    let is_own = monitor.owner.is(own);
+    let before = std::mem::replace(&mut monitor.owner, now);
+    if monitor.waiting == 0 {
+        monitors.remove(&id);
+    }
+    match before {
+        Owner::Seen(owner) if !is_own => owner.upgrade().map_or(Left::Nobody, left),
+        Owner::Gone(env) => Left::Gone(env),
+        _ => Left::Nobody,
+    }
+}
+
+/// Returns `owner` for its exit, unless the exit would come too late. To be called with the lock of [`MONITORS`], so that
+/// no thread begins to wait meanwhile.
+fn left(owner: Arc<Thread>) -> Left {
+    let marks = [of_end, of_exit].map(|of| announcing::begin(of(owner.env)));
+    // The owner's `THREAD_END` may have been sent although the owner's record still exists.
+    let is_alive = owner.announced.load(Ordering::SeqCst) != Profilers::MAX;
+    if is_alive && !owner.is_entering.load(Ordering::SeqCst) {
+        return Left::Owner(owner, marks);
+    }
+    Left::Late(owner)
+}
+
+/// Sends the exit of a thread.
+fn send_exit(thread: &Thread, id: ObjectId) {
+    let env: EnvId = std::ptr::with_exposed_provenance_mut(thread.env);
+    let to = layer::wanted(event::MONITOR_CONTENDED_EXIT);
+    let data = layer::object_data(id);
+    layer::send(to, event::MONITOR_CONTENDED_EXIT, env, data);
+}

@@ -1,0 +1,202 @@
+/*
+ * A profiler of locks that are always contended. It follows the owners of each lock by METHOD_ENTRY2 of a method that runs
+ * while the lock is held, and checks each MONITOR_CONTENDED_EXIT against that:
+ *
+ * - it is of a thread that has left the lock while another thread waited for it, and that does not wait to enter a
+ *   monitor by now;
+ * - it comes at most once for each time that the thread held the lock;
+ * - at most one comes before each MONITOR_CONTENDED_ENTERED of the lock.
+ */
+#include "classes.h"
+
+static const char *const judge = "hot_lock";
+
+enum { MOST_LOCKS = 4, MOST_FIGHTERS = 16 };
+
+/* What a thread does with a lock. Numbers count the times that the lock was held. */
+typedef struct {
+    volatile long came; /* the number when the thread came to the lock last */
+    volatile long held; /* the number that the thread had last */
+    volatile int is_told; /* true if the exit of that time was told */
+} Visit;
+
+typedef struct {
+    JNIEnv *env;
+    Visit visits[MOST_LOCKS];
+    volatile jobjectID entering; /* the lock that the thread waits to enter */
+} Fighter;
+
+typedef struct {
+    jobjectID id;
+    volatile long holds;
+    int exits; /* since the last MONITOR_CONTENDED_ENTERED */
+} Lock;
+
+static Lock locks[MOST_LOCKS];
+static Fighter fighters[MOST_FIGHTERS];
+static volatile int lock_count, fighter_count;
+static long enters, entereds, exits;
+static jmethodID fight, hold;
+static __thread Fighter *own;
+
+/* Returns the lock with this id, and makes it if there is none. */
+static int lock_of(jobjectID id) {
+    for (int i = 0; i < lock_count; i++) {
+        if (locks[i].id == id) {
+            return i;
+        }
+    }
+    lock();
+    int found = 0;
+    while (found < lock_count && locks[found].id != id) {
+        found++;
+    }
+    if (found == lock_count && found < MOST_LOCKS) {
+        locks[found].id = id;
+        lock_count++;
+    }
+    unlock();
+    return found % MOST_LOCKS;
+}
+
+static Fighter *fighter_of(JNIEnv *env) {
+    for (int i = 0; i < fighter_count; i++) {
+        if (fighters[i].env == env) {
+            return &fighters[i];
+        }
+    }
+    return NULL;
+}
+
+/* Returns the record of the calling thread. */
+static Fighter *me(JNIEnv *env) {
+    if (!own) {
+        lock();
+        own = &fighters[fighter_count % MOST_FIGHTERS];
+        own->env = env;
+        fighter_count++;
+        unlock();
+    }
+    return own;
+}
+
+static void on_entry(JVMPI_Event *event) {
+    jmethodID method = event->u.method_entry2.method_id;
+    if (method == fight) {
+        int lock = lock_of(event->u.method_entry2.obj_id);
+        me(event->env_id)->visits[lock].came = locks[lock].holds;
+    } else if (method == hold) {
+        int lock = lock_of(event->u.method_entry2.obj_id);
+        Visit *visit = &me(event->env_id)->visits[lock];
+        visit->is_told = 0;
+        visit->held = ++locks[lock].holds;
+    }
+}
+
+static void on_exit_of_monitor(Fighter *fighter, int lock) {
+    __sync_fetch_and_add(&exits, 1);
+    if (!fighter) {
+        complain("MONITOR_CONTENDED_EXIT of a thread that has not held the lock");
+        return;
+    }
+    Visit *visit = &fighter->visits[lock];
+    EXPECT(!fighter->entering, "MONITOR_CONTENDED_EXIT of a thread that waits to enter a monitor");
+    EXPECT(visit->held, "MONITOR_CONTENDED_EXIT of a thread that has not held this lock");
+    EXPECT(!visit->is_told, "MONITOR_CONTENDED_EXIT twice of a thread that has held the lock once");
+    visit->is_told = 1;
+    int waiting = 0;
+    for (int i = 0; i < fighter_count; i++) {
+        Fighter *other = &fighters[i];
+        waiting += other != fighter && other->entering == locks[lock].id && other->visits[lock].came <= visit->held;
+    }
+    EXPECT(waiting, "MONITOR_CONTENDED_EXIT of a thread that left the lock when no other waited for it");
+    EXPECT(__sync_add_and_fetch(&locks[lock].exits, 1) == 1,
+           "MONITOR_CONTENDED_EXIT twice before one MONITOR_CONTENDED_ENTERED");
+}
+
+static void on_monitor(JVMPI_Event *event) {
+    jobjectID object = event->u.monitor.object;
+    int lock = 0;
+    while (lock < lock_count && locks[lock].id != object) {
+        lock++;
+    }
+    if (lock == lock_count) {
+        return; /* a monitor of the JVM's or the JDK's */
+    }
+    if (event->event_type == JVMPI_EVENT_MONITOR_CONTENDED_EXIT) {
+        on_exit_of_monitor(fighter_of(event->env_id), lock);
+        return;
+    }
+    Fighter *fighter = me(event->env_id);
+    EXPECT(fighter->env == event->env_id, "event %d in another thread than the one it names", event->event_type);
+    if (event->event_type == JVMPI_EVENT_MONITOR_CONTENDED_ENTER) {
+        EXPECT(!fighter->entering, "MONITOR_CONTENDED_ENTER twice in one thread");
+        fighter->entering = object;
+        __sync_fetch_and_add(&enters, 1);
+        return;
+    }
+    EXPECT(fighter->entering == object, "MONITOR_CONTENDED_ENTERED without _ENTER");
+    fighter->entering = NULL;
+    locks[lock].exits = 0;
+    __sync_fetch_and_add(&entereds, 1);
+}
+
+static void on_load(JVMPI_Event *event) {
+    on_class_load(event);
+    if (strcmp(event->u.class_load.class_name, "JudgedHot$Lock") == 0) {
+        for (int i = 0; i < event->u.class_load.num_methods; i++) {
+            JVMPI_Method *method = &event->u.class_load.methods[i];
+            *(strcmp(method->method_name, "fight") == 0 ? &fight
+              : strcmp(method->method_name, "hold") == 0 ? &hold
+                                                         : &(jmethodID){0}) = method->method_id;
+        }
+    }
+}
+
+static void on_shut_down(void) {
+    EXPECT(enters == entereds, "%ld MONITOR_CONTENDED_ENTER, %ld _ENTERED", enters, entereds);
+    total("enters", enters);
+    total("exits", exits);
+    long holds = 0;
+    for (int i = 0; i < lock_count; i++) {
+        holds += locks[i].holds;
+    }
+    total("holds", holds);
+    verdict();
+}
+
+static void notify(JVMPI_Event *event) {
+    switch (event->event_type) {
+    case JVMPI_EVENT_CLASS_LOAD:
+        on_load(event);
+        break;
+    case JVMPI_EVENT_METHOD_ENTRY2:
+        on_entry(event);
+        break;
+    case JVMPI_EVENT_MONITOR_CONTENDED_ENTER:
+    case JVMPI_EVENT_MONITOR_CONTENDED_ENTERED:
+    case JVMPI_EVENT_MONITOR_CONTENDED_EXIT:
+        on_monitor(event);
+        break;
+    case JVMPI_EVENT_JVM_SHUT_DOWN:
+        on_shut_down();
+        break;
+    default:
+        complain("event %d is not enabled", event->event_type);
+    }
+}
+
+JNIEXPORT jint JNICALL JVM_OnLoad(JavaVM *vm, char *options, void *reserved) {
+    (void)options;
+    (void)reserved;
+    if (begin(vm, notify) != JNI_OK) {
+        return JNI_ERR;
+    }
+    enable(JVMPI_EVENT_CLASS_LOAD);
+    enable(JVMPI_EVENT_METHOD_ENTRY2);
+    enable(JVMPI_EVENT_MONITOR_CONTENDED_ENTER);
+    enable(JVMPI_EVENT_MONITOR_CONTENDED_ENTERED);
+    enable(JVMPI_EVENT_MONITOR_CONTENDED_EXIT);
+    enable(JVMPI_EVENT_JVM_SHUT_DOWN);
+    return JNI_OK;
+}
