@@ -1,7 +1,8 @@
 //! The judges on real programs: javac, the Closure compiler, and Tomcat on threads. Each program ends as it does alone,
 //! and the judges have no complaint.
 //!
-//! `scripts/corpora.sh` fetches the programs. The tests take minutes, and are run by hand:
+//! `scripts/corpora.sh` fetches the programs. `.ci/run` runs the tests `in_ci`. The others take minutes, and are run by
+//! hand:
 //!
 //!     cargo test --workspace --test judged_programs -- --ignored --test-threads 1
 
@@ -71,12 +72,17 @@ fn verdict(name: &str, output: &Output) -> Result<String> {
 }
 
 /// Runs a program alone, then under each judge on each JDK that has what it needs. All faults are reported at the end.
-fn judge(name: &str, arguments: impl Fn(&Jdk, &Path) -> Result<Option<Vec<String>>>) -> Result<()> {
+fn judge(
+    name: &str,
+    features: &[u32],
+    judges: &[(&'static str, &'static str)],
+    arguments: impl Fn(&Jdk, &Path) -> Result<Option<Vec<String>>>,
+) -> Result<()> {
     let mut faults = Vec::new();
-    for feature in FEATURES {
+    for &feature in features {
         let jdk = Jdk::find(feature)?;
         let mut alone = None;
-        for judge in [None].into_iter().chain(JUDGES.map(Some)) {
+        for judge in [None].into_iter().chain(judges.iter().copied().map(Some)) {
             let scratch = TempDir::new()?;
             let Some(arguments) = arguments(&jdk, scratch.path())? else {
                 continue;
@@ -120,7 +126,7 @@ fn judge(name: &str, arguments: impl Fn(&Jdk, &Path) -> Result<Option<Vec<String
 #[ignore = "needs scripts/corpora.sh, and minutes"]
 fn javac() -> Result<()> {
     let sources = paths::files(&corpus("bcel")?, "java")?;
-    judge("javac", |jdk, scratch| {
+    judge("javac", &FEATURES, &JUDGES, |jdk, scratch| {
         if jdk.javac().is_err() {
             return Ok(None);
         }
@@ -143,36 +149,76 @@ fn javac() -> Result<()> {
     })
 }
 
+/// Returns the arguments with which the Closure compiler compiles a script.
+fn closure(script: &Path, scratch: &Path) -> Result<Vec<String>> {
+    let compiler = corpus("closure-compiler/compiler.jar")?;
+    Ok(vec![
+        "-jar".to_owned(),
+        compiler.display().to_string(),
+        "--js".to_owned(),
+        script.display().to_string(),
+        "--env=CUSTOM".to_owned(),
+        "--js_output_file".to_owned(),
+        scratch.join("small.js").display().to_string(),
+    ])
+}
+
 #[test]
 #[ignore = "needs scripts/corpora.sh, and minutes"]
 fn closure_compiler() -> Result<()> {
-    judge("the Closure compiler", |_, scratch| {
-        Ok(Some(vec![
-            "-jar".to_owned(),
-            corpus("closure-compiler/compiler.jar")?
-                .display()
-                .to_string(),
-            "--js".to_owned(),
-            corpus("jquery/jquery.js")?.display().to_string(),
-            "--env=CUSTOM".to_owned(),
-            "--js_output_file".to_owned(),
-            scratch.join("small.js").display().to_string(),
-        ]))
+    let jquery = corpus("jquery/jquery.js")?;
+    judge("the Closure compiler", &FEATURES, &JUDGES, |_, scratch| {
+        closure(&jquery, scratch).map(Some)
     })
 }
 
 #[test]
 #[ignore = "needs scripts/corpora.sh, and minutes"]
 fn tomcat_on_threads() -> Result<()> {
+    serve(&FEATURES, &JUDGES)
+}
+
+/// The part that `.ci/run` runs.
+mod in_ci {
+    use super::*;
+
+    /// Parsing this takes little beside the start of the compiler.
+    const SCRIPT: &str = "\
+function area(shape) { return shape.width * shape.height; }
+var all = [1, 2, 3].map(function (side) { return area({width: side, height: side + 1}); });
+console.log(all);
+";
+
+    #[test]
+    #[ignore = "needs scripts/corpora.sh"]
+    fn calls_of_the_closure_compiler() -> Result<()> {
+        let input = TempDir::new()?;
+        let script = input.path().join("input.js");
+        fs::write(&script, SCRIPT)?;
+        let judges = [("callgraph", "")];
+        judge("the Closure compiler", &[17], &judges, |_, scratch| {
+            closure(&script, scratch).map(Some)
+        })
+    }
+
+    #[test]
+    #[ignore = "needs scripts/corpora.sh"]
+    fn monitors_of_tomcat() -> Result<()> {
+        serve(&[17], &[("monitors", "")])
+    }
+}
+
+/// Runs Tomcat on threads under each judge on each JDK, with clients that send it requests.
+fn serve(features: &[u32], judges: &[(&'static str, &'static str)]) -> Result<()> {
     let mut faults = Vec::new();
-    for feature in FEATURES {
+    for &feature in features {
         let jdk = Jdk::find(feature)?;
         let jars = [
             "tomcat/tomcat10-embed-core.jar",
             "tomcat/jakarta-annotation-api.jar",
         ];
         let jars: Vec<PathBuf> = jars.into_iter().map(corpus).collect::<Result<_>>()?;
-        for chosen in JUDGES {
+        for &chosen in judges {
             let scratch = TempDir::new()?;
             let class_path = tomcat::class_path(&jars, scratch.path())?;
             let mut server = java(&jdk, Some(chosen), scratch.path())?;
