@@ -232,7 +232,19 @@ fn two_agents(feature: u32) -> Result<()> {
 /// Calls that the specification forbids or leaves open do not change the program.
 #[test]
 fn misbehaviour_does_not_change_the_program() -> Result<()> {
-    for mode in ["silent", "collecting", "locked", "recursive"] {
+    let modes = [
+        "silent",
+        "collecting",
+        "locked",
+        "recursive",
+        "blocked",
+        "withheld",
+        "dumping",
+        "late",
+        "muted",
+        "throwing",
+    ];
+    for mode in modes {
         let output = Run::new(17, "misbehaved", mode).ended()?;
         let (stdout, stderr) = (
             String::from_utf8_lossy(&output.stdout),
@@ -244,7 +256,8 @@ fn misbehaviour_does_not_change_the_program() -> Result<()> {
             output.status
         );
         ensure!(
-            mode == "silent" || stderr.contains("verdict of misbehaved: 0 complaints"),
+            ["silent", "muted"].contains(&mode)
+                || stderr.contains("verdict of misbehaved: 0 complaints"),
             "{mode}: {stderr}"
         );
     }
@@ -254,9 +267,41 @@ fn misbehaviour_does_not_change_the_program() -> Result<()> {
 /// A profiler may end the program with a code of its own.
 #[test]
 fn profilers_end_the_program() -> Result<()> {
-    for (mode, code) in [("leaving", 7), ("helping", 5)] {
+    for (mode, code) in [("leaving", 7), ("freeing", 9), ("helping", 5)] {
         let output = Run::new(17, "misbehaved", mode).ended()?;
         ensure!(output.status.code() == Some(code), "{mode}: {output:?}");
+    }
+    Ok(())
+}
+
+/// An exception that a profiler leaves pending in the entry of a method is thrown by this method, as by any native code
+/// that the method calls.
+#[test]
+fn a_pending_exception_is_the_methods() -> Result<()> {
+    let output = Run::new(17, "misbehaved", "faulty").ended()?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let thrown = "IllegalStateException: left by the judge\n\tat Judged.calls(Judged.java)";
+    ensure!(
+        output.status.code() == Some(1) && stderr.contains(thrown),
+        "{output:?}"
+    );
+    Ok(())
+}
+
+/// The report of a crash names the profiler's library, not the layer.
+#[test]
+fn a_crash_is_the_profilers() -> Result<()> {
+    for feature in [17, 25] {
+        let output = Run::new(feature, "misbehaved", "crashing").ended()?;
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let mut lines = stdout.lines();
+        let frame = lines
+            .find(|line| line.contains("Problematic frame"))
+            .and_then(|_| lines.next());
+        ensure!(
+            !output.status.success() && frame.is_some_and(|it| it.contains("[misbehaved.so+")),
+            "JDK {feature}: {output:?}"
+        );
     }
     Ok(())
 }

@@ -278,11 +278,30 @@ pub(super) fn send_one(profiler: usize, event: &mut Event) {
     if interface.is_null() {
         return;
     }
+    // To look for an exception would take longer than the event. The method that the event is about throws it.
+    let of_method = (event::METHOD_ENTRY..=event::METHOD_EXIT).contains(&event.event_type);
     // SAFETY: interfaces are never freed. The profiler has set the function before events begin.
-    unsafe {
-        if let Some(notify) = (*interface).notify_event {
-            notify(event);
-        }
+    let Some(notify) = (unsafe { (*interface).notify_event }) else {
+        return;
+    };
+    // SAFETY: as above.
+    let mut tell = || unsafe { notify(event) };
+    if of_method {
+        tell();
+    } else {
+        without_exceptions(tell);
+    }
+}
+
+/// Runs `tell`, in which a profiler may leave an exception pending. The exception is cleared: the JVM stops if it finds
+/// one after some events. One that was pending before is pending afterwards, but not meanwhile.
+fn without_exceptions(tell: impl FnOnce()) {
+    match current_jni() {
+        None => tell(),
+        Some(jni) => jni.without_exception(|| {
+            tell();
+            let _ = jni.unless_thrown(());
+        }),
     }
 }
 
