@@ -1,6 +1,7 @@
 //! A profiler for JVMPI that makes the tables of the first HPROF (`agents/tables.c`) and our own agent with the options
-//! of HPROF give the same tables of one program (`java/JudgedTables.java`). Counts are compared between two runs, each with one of
-//! the profilers. Times are compared in one run with both, because the speed of a busy machine differs from run to run.
+//! of HPROF give the same tables of one program (`java/JudgedTables.java`). Counts are compared between two runs, each
+//! with one of the profilers. Times are compared in one run with both, because the speed of a busy machine differs from
+//! run to run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -201,8 +202,8 @@ fn same(table: &str, theirs: &Rows, ours: &Rows) -> Result<()> {
     Ok(())
 }
 
-/// Runs the program under the old profiler and our agent, of which one may be missing. Returns the old profiler's output
-/// and the bytes of our agent's file.
+/// Runs the program under the old profiler and our agent, of which one may be missing. Returns the old profiler's
+/// output and the bytes of our agent's file.
 fn run(feature: u32, slices: &str, theirs: &str, ours: &str) -> Result<(String, Vec<u8>)> {
     let judge = if theirs.is_empty() { "" } else { "tables" };
     let run = Run::new(feature, judge, theirs).program("JudgedTables", &[slices]);
@@ -272,8 +273,8 @@ fn counts_are_equal(feature: u32) -> Result<()> {
     )
 }
 
-/// The largest difference of two times, as a part of the larger one. Beside each other, each profiler also measures what
-/// the other one does in a call or wait: some 10 µs, where each call takes a millisecond and each wait ten.
+/// The largest difference of two times, as a part of the larger one. Beside each other, each profiler also measures
+/// what the other one does in a call or wait: some 10 µs, where each call takes a millisecond and each wait ten.
 const TIME_BOUND: f64 = 0.05;
 
 /// The old profiler and our agent, in one JVM, measure the same calls.

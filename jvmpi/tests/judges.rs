@@ -102,8 +102,8 @@ fn monitors(feature: u32) -> Result<()> {
     agree(&output, &["total contended", "total waits", "total sleeps"])
 }
 
-/// Exits of locks that are always contended are of threads that have left them. At most one comes before a thread enters
-/// after a wait. It is missing only if the JVM does not say who had the lock.
+/// Exits of locks that are always contended are of threads that have left them. At most one comes before a thread
+/// enters after a wait. It is missing only if the JVM does not say who had the lock.
 fn hot_lock(feature: u32) -> Result<()> {
     for locks in ["1", "2"] {
         let run = Run::new(feature, "hot_lock", "").program("JudgedHot", &["3000", locks]);

@@ -97,8 +97,8 @@ pub(super) fn waits(jni: Jni<'_>, object: Local<'_>) {
     }
 }
 
-/// Sends the exits of the calling thread that have not been sent: from the monitor `wanted`, which it waits to enter, and
-/// from others that it does not own any more.
+/// Sends the exits of the calling thread that have not been sent: from the monitor `wanted`, which it waits to enter,
+/// and from others that it does not own any more.
 fn send_own_exits(jni: Jni<'_>, own: &Arc<Thread>, wanted: ObjectId) {
     let seen = seen(own);
     let mut owned = Vec::new();
@@ -266,8 +266,8 @@ fn end(own: &Arc<Thread>, id: ObjectId, is_counted: bool) -> Left {
     }
 }
 
-/// Returns `owner` for its exit, unless the exit would come too late. To be called with the lock of [`MONITORS`], so that
-/// no thread begins to wait meanwhile.
+/// Returns `owner` for its exit, unless the exit would come too late. To be called with the lock of [`MONITORS`], so
+/// that no thread begins to wait meanwhile.
 fn left(owner: Arc<Thread>) -> Left {
     let marks = [of_end, of_exit].map(|of| announcing::begin(of(owner.env)));
     // The owner's `THREAD_END` may have been sent although the owner's record still exists.

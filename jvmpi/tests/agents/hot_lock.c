@@ -1,6 +1,6 @@
 /*
- * A profiler of locks that are always contended. It follows the owners of each lock by METHOD_ENTRY2 of a method that runs
- * while the lock is held, and checks each MONITOR_CONTENDED_EXIT against that:
+ * A profiler of locks that are always contended. It follows the owners of each lock by METHOD_ENTRY2 of a method that
+ * runs while the lock is held, and checks each MONITOR_CONTENDED_EXIT against that:
  *
  * - it is of a thread that has left the lock while another thread waited for it, and that does not wait to enter a
  *   monitor by now;

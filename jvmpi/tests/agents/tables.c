@@ -4,8 +4,8 @@
  *
  * The option has the names of the tables: sites, dump, samples, times, monitors.
  *
- * A row is printed with tabs between its parts: the table, the class of the objects, the trace, and the numbers. A trace
- * has the innermost method first, as Class.method:line. The numbers are:
+ * A row is printed with tabs between its parts: the table, the class of the objects, the trace, and the numbers. A
+ * trace has the innermost method first, as Class.method:line. The numbers are:
  *
  * sites     objects, bytes, live objects, live bytes
  * dump      objects
@@ -335,7 +335,8 @@ static void on_wait(JVMPI_Event *event) {
 /* The tables */
 
 static const char *kind_name(jint kind) {
-    static const char *const names[] = {"?", "?", "?", "?", "boolean", "char", "float", "double", "byte", "short", "int", "long"};
+    static const char *const names[] = {"?",     "?",      "?",    "?",     "boolean", "char",
+                                        "float", "double", "byte", "short", "int",     "long"};
     return kind > 0 && kind < 12 ? names[kind] : "?";
 }
 
