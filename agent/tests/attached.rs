@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::Profile;
+use loadhook_profile::{Engine, Profile};
 use loadhook_settings::attach::{AnswerLine, DETACH, Refusal};
 use tempfile::TempDir;
 
@@ -15,7 +15,7 @@ use support::read;
 
 on_jdks!(counts_are_exact comes_again_and_again: on_11 11, on_25 25);
 on_jdks!(leaves_while_classes_load probes_have_a_small_budget counting_has_a_budget leaves_if_it_takes_too_much: on_17 17);
-on_jdks!(samples_have_methods_under_way: on_17 17, on_25 25);
+on_jdks!(samples_have_methods_under_way old_versions_are_no_faults: on_17 17, on_25 25);
 on_jdks!(an_environment_stays: on_11 11, on_17 17, on_21 21, on_25 25);
 on_jdks!(leaves_when_its_command_is_gone two_attachers the_program_ends the_program_begins options_are_checked: on_21 21);
 
@@ -180,6 +180,41 @@ fn samples_have_methods_under_way(feature: u32) -> Result<()> {
         sampling.unwalked,
         sampling.samples
     );
+    program.end()
+}
+
+/// `main` keeps its old code while its class is changed, by this agent and by the agents before. Stacks with old code are
+/// equal to those of the JVM, so the samples are trusted, and they reach the outermost method.
+fn old_versions_are_no_faults(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, "Attached", &[])?;
+    program.answer()?;
+    for options in [
+        "include=Attached**,all=true",
+        "include=Attached**",
+        "include=none",
+    ] {
+        let folder = TempDir::new()?;
+        let options = format!("{options},timing=sampled,budget=none");
+        let answer = attach(&program, &options, &folder)?;
+        // The agent compares stacks when classes are loaded, once it has noted those that exist.
+        for _ in 0..40 {
+            program.order("call 1000000")?;
+            program.order("define 5")?;
+        }
+        let profile = detach(&program, &answer)?;
+        let sampling = profile.sampling.as_ref().context("there are no samples")?;
+        ensure!(
+            sampling.engine == Engine::Async,
+            "{options}: {:?}",
+            profile.header.notes
+        );
+        ensure!(
+            sampling.samples > 20 && 5 * sampling.unwalked < sampling.samples,
+            "{options}: {} of {} samples do not reach the outermost method",
+            sampling.unwalked,
+            sampling.samples
+        );
+    }
     program.end()
 }
 

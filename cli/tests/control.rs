@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use common::held::{Held, in_container, names, needs_root};
-use common::watched::{INCLUDE, Watching, classes, looping};
+use common::watched::{INCLUDE, Watching, classes, looping, works};
 use common::{Done, calls, done, folder, loadhook, mode, read};
 use loadhook_settings::control::{Reply, Status};
 use loadhook_testkit::jdk::Jdk;
@@ -258,5 +258,35 @@ fn an_agent_in_a_container_takes_orders() {
     assert_eq!(names(Path::new(&sockets)), ["1.sock"]);
     all_orders(folder.path(), &pid);
     watching.end().expect(0, "", &["watched.Looping.step"]);
+    jvm.ends_well();
+}
+
+/// Each change of the filter gives the method a new address. Samples find the method at all of them, however quickly
+/// they follow each other.
+#[test]
+fn samples_follow_changes_of_the_filter() {
+    let jvm = looping(17, &["-Xint"]);
+    let folder = folder();
+    let pid = jvm.pid();
+    let options = ["--include", "other.**", "--budget", "none"];
+    let watching = Watching::start(folder.path(), &pid, &options);
+    for order in ["include", "exclude", "include", "exclude", "include"] {
+        works(&jvm, &pid);
+        let changed = ctl(folder.path(), &pid, &[order, "watched.**"]);
+        changed.expect(0, "", &["1 class changed"]);
+    }
+    for _ in 0..5 {
+        works(&jvm, &pid);
+    }
+    ctl(folder.path(), &pid, &["detach"]).expect(0, "", &[]);
+    watching.end().expect(0, "", &["watched.Looping.step"]);
+    let profile = read(&folder.path().join("p.pb.gz"));
+    let sampling = profile.sampling.expect("there are samples");
+    assert!(
+        sampling.samples > 20 && 10 * sampling.unwalked < sampling.samples,
+        "{} of {} samples do not reach the outermost method",
+        sampling.unwalked,
+        sampling.samples
+    );
     jvm.ends_well();
 }

@@ -34,6 +34,9 @@ public class Attached {
                 case "load":
                     load(Integer.parseInt(words[1]));
                     break;
+                case "define":
+                    define(Integer.parseInt(words[1]));
+                    break;
                 case "collect":
                     run(System::gc);
                     break;
@@ -223,6 +226,14 @@ public class Attached {
             thread.start();
         }
         begun.await();
+    }
+
+    /** Loads copies of a class in this thread. */
+    static void define(int copies) throws Exception {
+        byte[] bytes = bytes("Attached$Loaded");
+        for (int at = 0; at < copies; at++) {
+            sink += new Definer().define(bytes).hashCode();
+        }
     }
 
     static class Definer extends ClassLoader {

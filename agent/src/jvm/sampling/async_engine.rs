@@ -101,6 +101,7 @@ impl AsyncEngine {
     pub(crate) fn begin(self, jni: Jni<'_>, is_late: bool) -> Result<(), NotAsync> {
         let AsyncEngine(engine) = self;
         engine.find_thread_field(jni)?;
+        engine.is_late.store(is_late, Ordering::Relaxed);
         if is_late {
             // The interpreter and the stubs were made before the events were enabled, so the JVM must report them now.
             class_methods::generate_events(engine.jvmti, event::DYNAMIC_CODE_GENERATED);
@@ -124,13 +125,13 @@ impl AsyncEngine {
     /// Notes the loaded classes. In a running program, this must be called before classes are changed: a method under
     /// way then keeps its old code, whose address the JVM does not report afterwards.
     pub(crate) fn note_loaded(self, jni: Jni<'_>) {
+        self.0.is_late.store(true, Ordering::Relaxed);
         self.0.list_loaded_classes(jni);
         self.0.note_continuation(jni);
         self.0.note_listed(jni);
     }
 
-    /// Notes a class that is about to be redefined, if the listed classes are not noted yet. Frames of its old code may
-    /// stay on stacks.
+    /// Notes a class that is about to be redefined. Frames of its old code may stay on stacks.
     pub(crate) fn note_before_redefinition(self, jni: Jni<'_>, class: Local<'_>) {
         self.0.note_before_redefinition(jni, class);
     }

@@ -43,6 +43,7 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink, is
     if !notes_few {
         engine.note_listed(jni);
     }
+    engine.note_redefined_classes(jni);
     for event in compiled {
         let event = event.map(|key| {
             let method = engine.known().methods.of_key(key)?;

@@ -18,6 +18,7 @@ use super::self_check::{MAX_CHECKED, SelfCheck};
 use super::shared::Shared;
 use super::signals::Signal;
 use super::threads::{ThreadWords, Threads};
+use super::versions::Redefined;
 use super::walker::{Tables, walk_from_anchor};
 use crate::jvm::jni::{Field, Jni};
 use crate::jvm::jvmti::{Jvmti, MethodKey};
@@ -66,6 +67,8 @@ pub(super) struct Engine {
     cache: CodeCache,
     known: Mutex<Known>,
     pub(super) to_note: Mutex<ToNote>,
+    /// Classes that are being redefined.
+    pub(super) redefined: Mutex<Vec<Redefined>>,
     threads: Mutex<Threads>,
     pub(super) signal: Signal,
     /// `Thread.eetop`, which holds the address of the `JavaThread`.
@@ -76,6 +79,8 @@ pub(super) struct Engine {
     /// True if stubs are entered into the tables at once. Before `VMInit` they wait, because the JVM generates hundreds
     /// of them, which are looked up faster together.
     enters_stubs: AtomicBool,
+    /// True if the agent was attached to a running program. Its classes may have been redefined before.
+    pub(super) is_late: AtomicBool,
     /// True while the JVM reports code that it compiled before the engine was loaded.
     pub(super) is_replaying: AtomicBool,
     /// Number of samples whose innermost frame is in code that was compiled before the engine was loaded.
@@ -96,12 +101,14 @@ impl Engine {
             cache,
             known: Mutex::default(),
             to_note: Mutex::default(),
+            redefined: Mutex::default(),
             threads: Mutex::default(),
             signal: Signal::new(settings.clock_source),
             eetop: OnceLock::new(),
             check: SelfCheck::default(),
             jit: settings.jit.then(JitEvents::default),
             enters_stubs: AtomicBool::new(false),
+            is_late: AtomicBool::new(false),
             is_replaying: AtomicBool::new(false),
             early_samples: AtomicU64::new(0),
         }
@@ -315,7 +322,7 @@ impl Engine {
 
     /// If a comparison is due, compares the stack that the walker finds for the calling thread with the stack that JVM
     /// TI returns. The thread is in the callback of an event, so it has left Java code.
-    pub(super) fn check_own_stack(&self) {
+    pub(super) fn check_own_stack(&self, jni: Jni<'_>) {
         let here = 0_usize;
         let sp = std::ptr::from_ref(&here).expose_provenance() & !7;
         let record = self.threads().record(self.shared, own_tid());
@@ -350,11 +357,13 @@ impl Engine {
                 .map(|frame| RawFrame::of(frame.load(Ordering::Relaxed))),
         );
         drop(desk);
+        // In a method whose class was redefined meanwhile, the walk finds the noted method, and JVM TI names the old
+        // version.
         let expected: Vec<MethodKey> = self
             .jvmti
             .stack_trace(MAX_CHECKED)
             .iter()
-            .map(|frame| frame.method)
+            .map(|frame| self.note_version(jni, frame.method))
             .collect();
         if !expected.is_empty() {
             self.check.compare(&walked, end, &expected);
@@ -392,7 +401,8 @@ impl Engine {
                     let Some(compiled) = known.codes.compiled(code) else {
                         continue;
                     };
-                    keys.extend(compiled.frames_at(offset).map(|frame| frame.method));
+                    let methods = compiled.frames_at(offset).map(|frame| frame.method);
+                    keys.extend(methods.map(|method| known.methods.present(method)));
                 }
                 RawFrame::Method(_)
                 | RawFrame::Entry(_)

@@ -34,6 +34,7 @@ mod stack_key;
 mod thread_stack;
 mod threads;
 mod timers;
+mod versions;
 mod vm_structs;
 mod walker;
 #[cfg(test)]

@@ -32,6 +32,8 @@ struct Class {
     methods: Vec<u32>,
     /// Addresses that methods of the class had before it was retransformed, each with the number of the method.
     old: Vec<(usize, u32)>,
+    /// Ids of old versions of the class's methods, see [`NotedMethods::note_old`].
+    old_keys: Vec<MethodKey>,
 }
 
 /// The maximum number of old addresses that are kept for a class.
@@ -105,6 +107,12 @@ impl NotedMethods {
         methods: &[(MethodKey, usize)],
     ) -> (Vec<OldTable>, bool) {
         let mut old = Vec::new();
+        for (key, _) in methods {
+            // The JVM may give the id of an old version that it has freed to another method.
+            if self.is_old(*key) {
+                self.by_key.remove(key);
+            }
+        }
         let is_new = methods
             .iter()
             .all(|(key, _)| !self.by_key.contains_key(key));
@@ -152,6 +160,7 @@ impl NotedMethods {
             weak,
             methods: numbers,
             old: Vec::new(),
+            old_keys: Vec::new(),
         });
         (old, true)
     }
@@ -168,14 +177,59 @@ impl NotedMethods {
         }
         let old = std::mem::replace(&mut method.address, address);
         // The old address is kept, because frames of the old code may still be on stacks.
-        if let Some(Some(class)) = self.classes.get_mut(method.class as usize) {
-            class.old.push((old, number));
-            if class.old.len() > MAX_OLD {
-                let (oldest, number) = class.old.remove(0);
-                table.remove(oldest, number);
-            }
-        }
+        let class = method.class;
+        self.keep_old(table, class, old, number);
         table.insert(address, number)
+    }
+
+    /// Keeps an address of an old version of a method in the table.
+    fn keep_old(&mut self, table: &MethodTable, class: u32, address: usize, number: u32) {
+        let Some(Some(class)) = self.classes.get_mut(class as usize) else {
+            return;
+        };
+        class.old.push((address, number));
+        if class.old.len() > MAX_OLD {
+            let (oldest, number) = class.old.remove(0);
+            table.remove(oldest, number);
+        }
+    }
+
+    /// Notes an old version of a method: code that was replaced by a redefinition of its class while it was under way.
+    /// The JVM gives `key` and `address` to this version, and `present` is the id of the noted method. From now on,
+    /// both ids stand for the same method.
+    pub(super) fn note_old(
+        &mut self,
+        table: &MethodTable,
+        present: MethodKey,
+        key: MethodKey,
+        address: usize,
+    ) -> Option<OldTable> {
+        let number = self.of_key(present)?;
+        let class = self.methods.get(number as usize)?.as_ref()?.class;
+        let of_class = self.classes.get_mut(class as usize)?.as_mut()?;
+        if of_class.old_keys.len() >= MAX_OLD {
+            return None;
+        }
+        of_class.old_keys.push(key);
+        self.by_key.insert(key, number);
+        // The address is in the table already if the class was noted before its redefinition.
+        if table.find(address) == Some(number) {
+            return None;
+        }
+        self.keep_old(table, class, address, number);
+        table.insert(address, number)
+    }
+
+    /// Returns whether an id is that of an old version, given to [`note_old`](Self::note_old).
+    pub(super) fn is_old(&self, key: MethodKey) -> bool {
+        let number = self.of_key(key);
+        number.is_some_and(|number| self.key(number) != Some(key))
+    }
+
+    /// Returns the id of the present version of a method. Returns `key` itself if it belongs to no noted method.
+    pub(super) fn present(&self, key: MethodKey) -> MethodKey {
+        let present = self.of_key(key).and_then(|number| self.key(number));
+        present.unwrap_or(key)
     }
 
     /// Returns the number of the noted method that has this id.
@@ -237,6 +291,12 @@ impl NotedMethods {
         self.gone += gone.methods.len();
         for (address, method) in &gone.old {
             table.remove(*address, *method);
+        }
+        for key in &gone.old_keys {
+            let number = self.by_key.get(key);
+            if number.is_some_and(|number| gone.methods.contains(number)) {
+                self.by_key.remove(key);
+            }
         }
         let mut numbers = Vec::new();
         for method in &gone.methods {
@@ -323,6 +383,29 @@ mod tests {
             Some(number),
             "the number of a forgotten method is not reused"
         );
+    }
+
+    #[test]
+    fn an_old_version_stands_for_its_method() {
+        let table = MethodTable::new();
+        let mut noted = NotedMethods::default();
+        noted.note(&table, Some(Weak::unknown(1)), &[(key(1), 0x1000)]);
+        let method = noted.of_key(key(1)).unwrap();
+        assert!(noted.note_old(&table, key(1), key(7), 0x7000).is_none());
+        assert_eq!(noted.of_key(key(7)), Some(method));
+        assert_eq!(table.find(0x7000), Some(method));
+        assert_eq!(noted.present(key(7)), key(1));
+        assert_eq!(noted.present(key(8)), key(8), "no noted method");
+        assert!(noted.note_old(&table, key(8), key(9), 0x9000).is_none());
+        assert_eq!(noted.of_key(key(9)), None);
+        noted.note(&table, Some(Weak::unknown(2)), &[(key(7), 0x8000)]);
+        assert_eq!(noted.present(key(7)), key(7), "the id of another method");
+        assert!(noted.note_old(&table, key(1), key(6), 0x6000).is_none());
+        let gone = noted.forget(&table, 0).unwrap();
+        assert_eq!(gone.methods, [method]);
+        assert_eq!((table.find(0x6000), noted.of_key(key(6))), (None, None));
+        assert!(noted.of_key(key(7)).is_some());
+        assert_eq!(table.find(0x7000), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! the classes in its samples are noted.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::class_methods::{CONTINUATION, ClassMethods, class_methods, generate_events, lasts};
@@ -98,22 +99,28 @@ impl Engine {
             jni.delete_global(reference);
         }
         self.note_classes(jni, &[class]);
-        self.check_own_stack();
+        self.check_own_stack(jni);
     }
 
-    /// Notes a class that is about to be redefined, if it may be one of the listed classes.
+    /// Handles a class that is about to be redefined. Without samples, nothing is noted.
     pub(super) fn note_before_redefinition(&self, jni: Jni<'_>, class: Local<'_>) {
         let stage = lock(&self.to_note).stage;
-        // The last listed classes are being noted while the stage is `Noting` already.
-        if stage != Stage::BeforeList && self.shared.methods.is_filling() {
-            self.note_classes(jni, &[class]);
+        if stage != Stage::BeforeList {
+            self.begin_redefinition(jni, class);
         }
     }
 
     /// Notes all listed classes. Only one thread at a time may call this.
     pub(super) fn note_listed(&self, jni: Jni<'_>) {
         let before = self.known().continuation_entry;
+        let has_listed = self.has_listed_classes();
         while self.note_some(jni) {}
+        if has_listed && self.is_late.load(Ordering::Relaxed) {
+            jni.framed(|jni| {
+                jni.ensure_local_capacity();
+                self.note_versions_under_way(jni);
+            });
+        }
         if before.is_none() && self.known().continuation_entry.is_some() {
             // Code of `Continuation.enterSpecial` that the JVM reported before was taken for an ordinary method. So the
             // JVM must report the code again.
@@ -224,7 +231,8 @@ impl Engine {
     pub(super) fn forget_listed(&self, jni: Jni<'_>) {
         let to_note = std::mem::take(&mut *lock(&self.to_note));
         let noted = self.take_retired_classes();
-        for class in to_note.classes.into_iter().chain(noted) {
+        let redefined = self.take_redefined();
+        for class in to_note.classes.into_iter().chain(noted).chain(redefined) {
             jni.delete_global(class);
         }
     }

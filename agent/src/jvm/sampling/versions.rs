@@ -1,0 +1,167 @@
+//! Keeps track of methods whose classes are redefined, by Loadhook or by another agent.
+//!
+//! A redefinition gives each method of a class a new address. A call that is under way keeps its old code at the old
+//! address. To JVM TI, the old version of a changed method is another method with an id of its own. So an address is
+//! noted before the JVM replaces it, and the new address as soon as the JVM has made it.
+
+use std::time::{Duration, Instant};
+
+use super::engine::{Engine, Thing};
+use crate::jvm::jni::Jni;
+use crate::jvm::jvmti::MethodKey;
+use crate::jvm::reference::{Global, Local};
+use crate::locks::lock;
+
+/// The longest time between the call of the class-load hook and the end of the redefinition.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// The number of threads whose stacks are read at a time. The JVM stops all threads meanwhile.
+const THREADS: usize = 64;
+
+/// The maximum number of frames of a stack in which old versions are looked for.
+const FRAMES: i32 = 2048;
+
+/// A class that is being redefined.
+pub(super) struct Redefined {
+    class: Global,
+    /// The id of one of its methods, and the address of that method before the redefinition.
+    method: MethodKey,
+    address: usize,
+    since: Instant,
+}
+
+impl Engine {
+    /// Handles a class that is about to be redefined: notes its methods if their present addresses are not noted.
+    /// [`note_redefined_classes`](Self::note_redefined_classes) notes them again at their new addresses.
+    pub(super) fn begin_redefinition(&self, jni: Jni<'_>, class: Local<'_>) {
+        let first = self
+            .jvmti
+            .class_methods(class)
+            .and_then(|methods| methods.first().copied());
+        let address = first.and_then(|method| self.address_of(method));
+        let (Some(method), Some(address)) = (first, address) else {
+            return;
+        };
+        if self.noted_address(method) != Some(address) {
+            self.note_classes(jni, &[class]);
+        }
+        if let Ok(class) = jni.global(class) {
+            lock(&self.redefined).push(Redefined {
+                class,
+                method,
+                address,
+                since: Instant::now(),
+            });
+        }
+    }
+
+    /// Notes the classes whose redefinition has ended since the last call.
+    pub(super) fn note_redefined_classes(&self, jni: Jni<'_>) {
+        let mut under_way = std::mem::take(&mut *lock(&self.redefined));
+        if under_way.is_empty() {
+            return;
+        }
+        let methods: Vec<usize> = under_way
+            .iter()
+            .map(|class| class.method.0.expose_provenance())
+            .collect();
+        let Some(addresses) = self.cache().memory().words(&methods) else {
+            lock(&self.redefined).append(&mut under_way);
+            return;
+        };
+        let (mut waiting, mut over) = (Vec::new(), Vec::new());
+        let mut moved = Vec::new();
+        for (class, address) in under_way.into_iter().zip(addresses) {
+            if address == class.address && class.since.elapsed() < LONGEST {
+                waiting.push(class);
+                continue;
+            }
+            if self.noted_address(class.method) != Some(address) {
+                moved.push(class.class.local());
+            }
+            over.push(class.class);
+        }
+        jni.framed(|jni| {
+            jni.ensure_local_capacity();
+            self.note_classes(jni, &moved);
+        });
+        lock(&self.redefined).append(&mut waiting);
+        for class in over {
+            jni.delete_global(class);
+        }
+    }
+
+    /// Takes the references to classes that are being redefined. Called when no samples are read any more.
+    pub(super) fn take_redefined(&self) -> Vec<Global> {
+        let redefined = std::mem::take(&mut *lock(&self.redefined));
+        redefined.into_iter().map(|class| class.class).collect()
+    }
+
+    /// Notes the old versions of methods that are under way in any thread. An agent that left before, or another agent,
+    /// may have redefined their classes, and the JVM lists only the present versions.
+    pub(super) fn note_versions_under_way(&self, jni: Jni<'_>) {
+        let threads = self.jvmti.threads(jni).unwrap_or_default();
+        for threads in threads.chunks(THREADS) {
+            let stacks = self.jvmti.stacks(jni, threads, FRAMES).unwrap_or_default();
+            for frame in stacks.iter().flat_map(|stack| &stack.frames) {
+                self.note_version(jni, frame.method);
+            }
+        }
+    }
+
+    /// Notes a method of a frame on a stack if it is the old version of a noted method. Returns the id of the noted
+    /// method; `method` itself if it is none.
+    pub(super) fn note_version(&self, jni: Jni<'_>, method: MethodKey) -> MethodKey {
+        let is_noted = self.is_version_noted(method);
+        let present = if is_noted {
+            None
+        } else {
+            jni.framed(|jni| self.present_version(jni, method))
+                .flatten()
+        };
+        let mut known = self.known();
+        if let (Some(present), Some(address)) = (present, self.address_of(method)) {
+            let old = known
+                .methods
+                .note_old(&self.shared.methods, present, method, address);
+            if let Some(table) = old {
+                self.retire(&mut known, Thing::Table(table));
+            }
+        }
+        known.methods.present(method)
+    }
+
+    /// Returns whether a method of a frame is noted. If its id is that of an old version, checks that the JVM has not
+    /// given the id to another old version meanwhile.
+    fn is_version_noted(&self, method: MethodKey) -> bool {
+        let known = self.known();
+        let number = known.methods.of_key(method);
+        if !known.methods.is_old(method) {
+            return number.is_some();
+        }
+        let address = self.address_of(method);
+        address.and_then(|address| self.shared.methods.find(address)) == number
+    }
+
+    /// Returns the id of the present version of a method; `None` if `method` is the present version.
+    fn present_version(&self, jni: Jni<'_>, method: MethodKey) -> Option<MethodKey> {
+        let class = self.jvmti.declaring_class(jni, method).ok()?;
+        let all = self.jvmti.class_methods(class)?;
+        if all.contains(&method) {
+            return None;
+        }
+        let name = self.jvmti.method_name(method).ok()?;
+        all.into_iter()
+            .find(|one| self.jvmti.method_name(*one).as_ref() == Ok(&name))
+    }
+
+    /// Returns the present address of a method whose class is loaded.
+    fn address_of(&self, method: MethodKey) -> Option<usize> {
+        self.cache().memory().word(method.0.expose_provenance())
+    }
+
+    fn noted_address(&self, method: MethodKey) -> Option<usize> {
+        let known = self.known();
+        known.methods.address(known.methods.of_key(method)?)
+    }
+}
