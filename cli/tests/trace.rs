@@ -296,6 +296,24 @@ fn signals_and_ends_of_programs_end_a_trace() {
     second.wait().expect("the process ends");
 }
 
+/// The agent leaves a program that it slows down too much. The message has the reason and what helps.
+#[test]
+fn a_trace_that_takes_too_much_ends() {
+    let jvm = slow(17, &[]);
+    let folder = folder();
+    let options = ["--slower", "0", "--budget", "1", "-o", "t"];
+    let result = done(&mut trace(folder.path(), &jvm.pid(), &options));
+    let said = [
+        " ends early: --budget 1 %: Loadhook stopped watching after ",
+        " and could not take less. Trace fewer or longer methods, or give --budget none to the command ",
+    ];
+    result.expect(1, "", &said);
+    let options = ["--slower", "0", "--budget", "none", "--count", "1"];
+    let result = done(&mut trace(folder.path(), &jvm.pid(), &options));
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    jvm.ends_well();
+}
+
 /// A stopped program gives no reply, so the command gives up after some time. The agent leaves when the program goes
 /// on.
 #[test]

@@ -12,6 +12,7 @@ use crate::locks::lock;
 /// The measures that kept the budget, and the processor time of orders, which does not count against the budget.
 #[derive(Default)]
 pub(crate) struct BudgetLog {
+    /// The reason why the agent stops watching.
     stopped: Mutex<Option<String>>,
     ordered_ns: AtomicU64,
     /// The number of orders whose work is under way.
@@ -44,7 +45,7 @@ impl BudgetLog {
     pub(super) fn stop(&self, percent: u32, since: Duration, cost: &Cost) {
         let part = |ns: f64| 100.0 * ns / cost.own();
         *lock(&self.stopped) = Some(format!(
-            "--budget {percent} %: Loadhook stopped watching after {:.1} s, because it took {:.1} % of the program's processor time (probes {:.1} %, samples {:.1} %, its own threads {:.1} %) and could not take less; the profile ends there. Watch fewer methods, or raise --budget",
+            "--budget {percent} %: Loadhook stopped watching after {:.1} s, because it took {:.1} % of the program's processor time (probes {:.1} %, samples {:.1} %, its own threads {:.1} %) and could not take less",
             since.as_secs_f64(),
             part(cost.all()),
             part(cost.probes),
@@ -53,8 +54,16 @@ impl BudgetLog {
         ));
     }
 
-    /// Returns the note that the agent has stopped watching; `None` if it has not stopped.
+    /// Returns the note of a profile that the agent has stopped watching; `None` if it has not stopped.
     pub(crate) fn note(&self) -> Option<String> {
+        let reason = self.reason()?;
+        Some(format!(
+            "{reason}; the profile ends there. Watch fewer methods, or raise --budget"
+        ))
+    }
+
+    /// Returns the reason why the agent has stopped watching; `None` if it has not stopped.
+    pub(crate) fn reason(&self) -> Option<String> {
         lock(&self.stopped).clone()
     }
 }
@@ -148,7 +157,7 @@ mod tests {
         log.stop(10, Duration::from_secs(9), &cost);
         let note = log.note().expect("a note");
         assert!(
-            note.contains("after 9.0 s, because it took 25.0 % of the program's processor time (probes 10.0 %, samples 10.0 %, its own threads 5.0 %)"),
+            note.contains("after 9.0 s, because it took 25.0 % of the program's processor time (probes 10.0 %, samples 10.0 %, its own threads 5.0 %) and could not take less; the profile ends"),
             "{note}"
         );
     }

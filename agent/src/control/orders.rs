@@ -29,7 +29,7 @@ pub(super) fn execute(agent: &'static Agent, jni: Jni<'_>, request: Request) -> 
         return Outcome::Leave;
     }
     let Some(_pass) = agent.gate.enter() else {
-        return refused(LEAVING);
+        return refused(&reason_to_leave(agent));
     };
     let done = jni.framed(|jni| match request {
         Request::Status => Ok(Reply::Status(status(agent))),
@@ -48,6 +48,18 @@ pub(super) fn execute(agent: &'static Agent, jni: Jni<'_>, request: Request) -> 
         Some(Ok(reply)) => Outcome::Reply(reply),
         Some(Err(error)) => refused(&error),
         None => refused("the JVM has no memory for this order; try again later"),
+    }
+}
+
+/// Returns the reason why the agent leaves, for its clients.
+pub(super) fn reason_to_leave(agent: &Agent) -> String {
+    match agent.budget.reason() {
+        None => LEAVING.to_owned(),
+        Some(reason) if trace::is_under_way(agent) => format!(
+            "{reason}. Trace fewer or longer methods, or give --budget none to the command that has attached the agent \
+             (loadhook trace, attach or run)"
+        ),
+        Some(reason) => format!("{reason}. Watch fewer methods, or raise --budget"),
     }
 }
 

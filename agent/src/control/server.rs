@@ -40,7 +40,7 @@ enum Next {
 }
 
 /// The clients.
-struct Server<F> {
+struct Server<F, G> {
     opened: Opened,
     clients: Vec<Client>,
     patience: Duration,
@@ -51,11 +51,17 @@ struct Server<F> {
     /// The time from which on clients are accepted again.
     rests_until: Option<Instant>,
     execute: F,
+    /// Returns the reason why the agent leaves.
+    reason: G,
 }
 
 /// Serves clients until the socket is closed, or until a client asks the agent to leave. Returns the connection to this
-/// client.
-pub(super) fn serve(opened: Opened, execute: impl FnMut(Request) -> Outcome) -> Option<UnixStream> {
+/// client. All other clients are told the `reason` for the end.
+pub(super) fn serve(
+    opened: Opened,
+    execute: impl FnMut(Request) -> Outcome,
+    reason: impl Fn() -> String,
+) -> Option<UnixStream> {
     let server = Server {
         opened,
         clients: Vec::new(),
@@ -64,20 +70,23 @@ pub(super) fn serve(opened: Opened, execute: impl FnMut(Request) -> Outcome) -> 
         tracer: None,
         rests_until: None,
         execute,
+        reason,
     };
     server.run()
 }
 
-impl<F: FnMut(Request) -> Outcome> Server<F> {
+impl<F: FnMut(Request) -> Outcome, G: Fn() -> String> Server<F, G> {
     fn run(mut self) -> Option<UnixStream> {
         loop {
             let (is_closed, can_accept, ready) = self.wait()?;
             if is_closed {
+                self.take_leave();
                 return None;
             }
             let now = Instant::now();
             let mut clients = Vec::new();
-            for (mut client, is_ready) in std::mem::take(&mut self.clients).into_iter().zip(ready) {
+            let mut turns = std::mem::take(&mut self.clients).into_iter().zip(ready);
+            while let Some((mut client, is_ready)) = turns.next() {
                 let next = if is_ready {
                     self.turn(&mut client)
                 } else {
@@ -92,7 +101,12 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
                     }
                     Next::Stays => clients.push(client),
                     Next::Goes => self.end_trace(&client),
-                    Next::Leaves => return Some(client.stream),
+                    Next::Leaves => {
+                        clients.extend(turns.map(|(client, _)| client));
+                        self.clients = clients;
+                        self.take_leave();
+                        return Some(client.stream);
+                    }
                 }
             }
             self.clients = clients;
@@ -196,6 +210,15 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
             self.tracer = tracer;
         }
         outcome
+    }
+
+    /// Tells all clients why the agent leaves. A client that reads slowly may lose the message.
+    fn take_leave(&mut self) {
+        let reply = Reply::Error((self.reason)());
+        for client in &mut self.clients {
+            client.reply(&reply, true);
+            client.flush();
+        }
     }
 
     /// Ends the trace of a client that is gone.

@@ -29,7 +29,8 @@ pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>, leave: Leave) {
             return;
         };
         let execute = |request| orders::execute(agent, jni, request);
-        let Some(asker) = server::serve(opened, execute) else {
+        let reason = || orders::reason_to_leave(agent);
+        let Some(asker) = server::serve(opened, execute, reason) else {
             return;
         };
         let reply = if leave(agent, jni) {

@@ -7,7 +7,7 @@ mod watch;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use loadhook_settings::AgentOptions;
+use loadhook_settings::{AgentOptions, ProbeBudget};
 
 pub(crate) use self::args::{AttachArgs, INCLUDE};
 pub(crate) use self::watch::{Ended, Watch};
@@ -55,15 +55,17 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
 /// Runs `work` while an agent is attached that changes no class by itself. The agent takes samples,
 /// because only an agent that takes samples may begin without a class to change. If this command is
 /// killed, the agent leaves by itself. Returns `None` if a signal comes before the agent is
-/// attached.
+/// attached. Without a `budget` the agent has its default budget.
 pub(crate) fn during<T>(
     jvm: &Jvm,
+    budget: Option<ProbeBudget>,
     stop: &Noted,
     work: impl FnOnce() -> Result<T>,
 ) -> Result<Option<T>> {
     let options = AgentOptions {
         include_none: true,
         control: true,
+        budget,
         ..AgentOptions::default()
     };
     let library = agent_path()?;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use loadhook_settings::SnapshotInterval;
 use loadhook_settings::control::ValueTexts;
+use loadhook_settings::{ProbeBudget, SnapshotInterval};
 
 /// Arguments of `loadhook trace`.
 #[derive(Debug, Args)]
@@ -46,6 +46,11 @@ pub(crate) struct TraceArgs {
     /// End the trace after this many calls
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) count: Option<u64>,
+
+    /// Processor time that Loadhook may take, in percent of what the program takes by itself, or the word none. If the
+    /// trace takes more, it ends [default: 10]. No effect if the process is watched already
+    #[arg(long, value_name = "PERCENT")]
+    pub(super) budget: Option<ProbeBudget>,
 
     /// Output format: lines for people, one JSON object per call, or a file for ui.perfetto.dev and chrome://tracing
     #[arg(long, value_enum, default_value = "lines")]

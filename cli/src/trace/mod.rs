@@ -54,9 +54,18 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     let mut view = View::new(args);
     let mut with = |mut agent: Agent<'_>| trace(&jvm, &mut agent, &order, args, &stop, &mut view);
     let end = match Agent::find(&jvm, Some(&stop))? {
-        Some(agent) => with(agent)?,
+        Some(agent) => {
+            if args.budget.is_some() {
+                say!(
+                    "loadhook: process {} is watched already; --budget of this command has no effect",
+                    args.pid
+                );
+            }
+            with(agent)?
+        }
         None => {
-            let done = attach::during(&jvm, &stop, || with(Agent::connect(&jvm, Some(&stop))?))?;
+            let work = || with(Agent::connect(&jvm, Some(&stop))?);
+            let done = attach::during(&jvm, args.budget, &stop, work)?;
             match done {
                 Some(end) => end,
                 None => return Ok(ExitCode::from(stop.code().unwrap_or(1))),
@@ -135,9 +144,7 @@ fn tell_end(jvm: &Jvm, failed: Result<Reply>, stop: &Noted) -> End {
             "unexpected reply to the order traced; use a loadhook of the agent's version: {other}"
         ),
         Err(error) if error.is::<AgentLeft>() => {
-            "the agent has left: it was detached, or tracing took more than the agent's budget. Trace fewer or longer \
-             methods, or run loadhook attach with --budget none first"
-                .to_owned()
+            "the agent has left the process; start the trace again".to_owned()
         }
         Err(error) => format!("{error:#}"),
     };

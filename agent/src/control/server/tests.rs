@@ -44,6 +44,7 @@ fn with_orders(
                 _ => Outcome::Reply(Reply::Done),
             }
         },
+        reason: || "the program ends".to_owned(),
     };
     thread::scope(|scope| {
         let server = scope.spawn(|| server.run().is_some());
@@ -156,12 +157,36 @@ fn there_is_a_limit_of_clients() {
 #[test]
 fn one_client_makes_the_agent_leave() {
     let leaves = with_server(PATIENCE, |path| {
-        let mut client = connect(path);
+        let (mut first, mut client, mut last) = (connect(path), connect(path), connect(path));
+        for other in [&mut first, &mut last] {
+            is_served(other);
+        }
         send_line(&mut client, br#"{"version":1,"order":"detach"}"#);
         // The server ends, so nobody replies.
         assert_eq!(reply(&mut client), "");
+        for other in [&mut first, &mut last] {
+            assert!(reply(other).contains("the program ends"));
+        }
     });
     assert!(leaves);
+}
+
+/// A client that asks nothing at that moment learns why the agent leaves.
+#[test]
+fn the_end_has_a_reason() {
+    let mut kept = None;
+    with_server(PATIENCE, |path| {
+        let mut client = connect(path);
+        is_served(&mut client);
+        kept = Some(client);
+    });
+    let mut client = kept.expect("a client");
+    let said = reply(&mut client);
+    assert_eq!(
+        said.parse(),
+        Ok(Reply::Error("the program ends".to_owned()))
+    );
+    assert_eq!(reply(&mut client), "", "the connection has ended");
 }
 
 /// The server ends the trace of a client that is gone, in whatever way the connection ended.
