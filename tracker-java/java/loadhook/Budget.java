@@ -16,6 +16,14 @@ final class Budget {
     private static final AtomicLong VIRTUAL = new AtomicLong();
     /** The number of bytes that all {@link Latencies} hold. */
     private static final AtomicLong LATENCIES = new AtomicLong();
+    /** The free heap that makes a question about it needless for a while, see {@link #hasRoomForCall}. */
+    private static final long PLENTY = 8 << 20;
+    /** The number of recorded calls, and the nanoseconds, for which no question about the heap is asked. */
+    private static final int TRUSTED_CALLS = 16;
+    private static final long TRUSTED_NANOS = 1000000;
+    /** The time of the last question, by {@link System#nanoTime}, and the number of calls that still need none. */
+    private static long asked;
+    private static int trusted;
     /** The memory that {@link #keep} reserves; nothing else refers to it. */
     private static byte[] kept;
 
@@ -62,6 +70,24 @@ final class Budget {
      */
     static boolean hasRoomForPath() {
         return free() > 1 << 20;
+    }
+
+    /**
+     * Returns whether there are a few kilobytes for the record of a traced call that ends now. Asking the JVM for
+     * its free heap takes a tenth of the time of a record, so if much is free, the next calls are not asked for.
+     * Threads that ask at the same time may count some calls too few.
+     */
+    static boolean hasRoomForCall(long now) {
+        long since = now - asked;
+        int left = trusted;
+        if (left > 0 && since >= 0 && since < TRUSTED_NANOS) {
+            trusted = left - 1;
+            return true;
+        }
+        long free = free();
+        asked = now;
+        trusted = free > PLENTY ? TRUSTED_CALLS : 0;
+        return free > 1 << 20;
     }
 
     /**

@@ -8,9 +8,9 @@ import java.util.concurrent.atomic.AtomicLong;
  * The traced method itself keeps the time of its entry, so nothing is stored here for calls under way. A call is
  * recorded with its stack if it is slow, or if an exception ends it and such calls are wanted. A call of at least
  * a hundredth of the limit is recorded without its stack, since it may be a part of a slow call. Any number of
- * threads add to a {@link TraceRing}, and one thread takes from it. A recorded call has the texts of its values,
- * not the program's objects, so that no object lives longer than the call. {@link TracedLatencies} counts all
- * calls.
+ * threads add to a {@link TraceRing}, and one thread takes from it. A recorded call has numbers, short strings and
+ * texts, not the program's other objects, so that none of these lives longer than the call. {@link
+ * TracedLatencies} counts all calls.
  */
 final class Trace {
     private static final int CALLS = 1 << 10;
@@ -67,38 +67,36 @@ final class Trace {
     }
 
     /**
-     * Counts a call that ends now, and records it if it is long or failed.
+     * Counts a call that has ended. Returns whether the call is long or failed, so that the caller must give it to
+     * {@link #ended}. The caller does so itself, because each frame makes the stack of a record dearer.
      *
      * Does nothing for a call that began before the trace. A method that was under way when an earlier trace
      * ended still has the probes of that trace, but may not be traced now.
      */
-    static void left(int method, long start, Throwable thrown, Object values) {
-        long end = System.nanoTime();
+    static boolean isRecorded(int method, long start, long end, Throwable thrown) {
         if (start - begun < 0) {
-            return;
+            return false;
         }
         TracedLatencies.count(method, end - start);
-        if (end - start >= least || thrown != null && takesThrown) {
-            ended(method, start, end, thrown, values);
-        }
+        return end - start >= least || thrown != null && takesThrown;
     }
 
     /** Records a call, unless the call was made in order to record another call. */
     @OutOfLine
-    private static void ended(int method, long start, long end, Throwable thrown, Object values) {
+    static void ended(int method, long start, long end, Throwable thrown, Object values) {
         boolean isChosen = end - start >= slow || thrown != null && takesThrown;
         TraceRing ring = isChosen ? calls : parts;
         if (ring == null || Threads.isOurs(Thread.currentThread()) || Describing.isUnderWay()) {
             return;
         }
-        AtomicLong mark = ring.hasRoom() && Budget.hasRoomForPath() ? Describing.begin() : null;
+        AtomicLong mark = ring.hasRoom() && Budget.hasRoomForCall(end) ? Describing.begin() : null;
         if (mark == null) {
             ring.lose(1);
             return;
         }
         try {
             ring.add(isChosen ? new TracedCall(method, start, end, thrown, new TraceStack(),
-                    TracedValue.text((TracedValue) values, callsToString))
+                    TracedValue.settled((TracedValue) values, callsToString))
                     : new TracedCall(method, start, end, thrown, null, null));
         } catch (ThreadDeath stop) {
             throw stop;

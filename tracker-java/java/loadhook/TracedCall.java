@@ -1,6 +1,6 @@
 package loadhook;
 
-/** A traced call that has ended. It has texts instead of the program's objects, so it keeps no object in memory. */
+/** A traced call that has ended. Of the program's objects, it keeps only short strings and numbers in memory. */
 final class TracedCall {
     private final int method;
     private final long start;
@@ -12,11 +12,11 @@ final class TracedCall {
     private final String thrown;
     /** The stack; null for a call that is recorded only as a part of other calls. */
     private final TraceStack stack;
-    /** The text of the values; null without a stack. */
-    private final String values;
+    /** The {@linkplain TracedValue#settled settled} values; null if there are none. */
+    private final TracedValue values;
 
     /** Makes the record of a call that has ended in the current thread. */
-    TracedCall(int method, long start, long end, Throwable thrown, TraceStack stack, String values) {
+    TracedCall(int method, long start, long end, Throwable thrown, TraceStack stack, TracedValue values) {
         Thread thread = Thread.currentThread();
         this.method = method;
         this.start = start;
@@ -39,7 +39,7 @@ final class TracedCall {
             return;
         }
         line(text, "thread ", threadName);
-        text.append(values);
+        TracedValue.write(values, text);
         StackTraceElement[] frames = stack.getStackTrace();
         for (int at = 0; at < frames.length; at++) {
             // The first frames are the tracker's own.

@@ -2,6 +2,7 @@ package loadhook;
 
 /**
  * A value of a traced call: {@code this}, an argument or the result. Refers to the next value of the call.
+ * A list of values is written as text when the call is taken, unless the text needs an object of the program.
  *
  * Values are not boxed. The JDK's methods for boxing may be traced themselves, and would then box their own
  * arguments.
@@ -13,7 +14,7 @@ final class TracedValue {
     private static final int LONG_TEXT = 1 << 13;
 
     private final TracedValue next;
-    /** The letter I, J, F, D or L, as in descriptors. */
+    /** The letter I, J, F, D or L, as in descriptors; T for the text of a whole list, which is the object. */
     private final char kind;
     /** The bits of the number, if the value is a number. */
     private final long bits;
@@ -39,12 +40,42 @@ final class TracedValue {
     }
 
     /**
+     * Returns a list that stands for the same values and may be kept. This is the list itself if its objects are
+     * numbers and short strings.
+     *
+     * @param callsToString true to call {@code toString} of objects whose text the JDK does not define
+     */
+    static TracedValue settled(TracedValue list, boolean callsToString) {
+        TracedValue at = list;
+        while (at != null && at.isSmall()) {
+            at = at.next;
+        }
+        return at == null ? list : new TracedValue('T', 0, text(list, callsToString), null);
+    }
+
+    /** Returns whether the value keeps only a few bytes in memory, and its text stays the same. */
+    private boolean isSmall() {
+        Object object = this.object;
+        return object == null || object instanceof String && ((String) object).length() <= MOST
+                || object instanceof Integer || object instanceof Long || object instanceof Double
+                || object instanceof Boolean || object instanceof Character || object instanceof Float
+                || object instanceof Short || object instanceof Byte;
+    }
+
+    /** Appends the text of a {@linkplain #settled settled} list. */
+    static void write(TracedValue list, StringBuilder text) {
+        if (list != null) {
+            text.append(list.kind == 'T' ? (String) list.object : text(list, false));
+        }
+    }
+
+    /**
      * Returns a line for each value of a list: a letter for its kind, then its text. See {@code values.rs} in the
      * agent.
      *
      * @param callsToString true to call {@code toString} of objects whose text the JDK does not define
      */
-    static String text(TracedValue list, boolean callsToString) {
+    private static String text(TracedValue list, boolean callsToString) {
         StringBuilder lines = new StringBuilder();
         for (TracedValue at = list; at != null && lines.length() < LONG_TEXT; at = at.next) {
             lines.append("value ");

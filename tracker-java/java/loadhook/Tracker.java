@@ -130,12 +130,18 @@ public class Tracker {
 
     /** Called before a traced method returns. */
     public static void traceExit(long start, int method) {
-        Trace.left(method, start, null, null);
+        long end = System.nanoTime();
+        if (Trace.isRecorded(method, start, end, null)) {
+            Trace.ended(method, start, end, null, null);
+        }
     }
 
     /** Called when an exception leaves a traced method. */
     public static void traceThrown(Throwable thrown, long start, int method) {
-        Trace.left(method, start, thrown, null);
+        long end = System.nanoTime();
+        if (Trace.isRecorded(method, start, end, thrown)) {
+            Trace.ended(method, start, end, thrown, null);
+        }
     }
 
     // The probes of a trace with values. A list of values is a TracedValue; null is the empty list.
@@ -167,15 +173,23 @@ public class Tracker {
 
     /** Does what {@link #traceExit(long, int)} does, with the call's values, the result in front. */
     public static void traceExit(Object values, long start, int method) {
-        if (!Describing.isUnderWay()) {
-            Trace.left(method, start, null, values);
+        if (Describing.isUnderWay()) {
+            return;
+        }
+        long end = System.nanoTime();
+        if (Trace.isRecorded(method, start, end, null)) {
+            Trace.ended(method, start, end, null, values);
         }
     }
 
     /** Does what {@link #traceThrown(Throwable, long, int)} does, with the values of the call. */
     public static void traceThrown(Throwable thrown, Object values, long start, int method) {
-        if (!Describing.isUnderWay()) {
-            Trace.left(method, start, thrown, values);
+        if (Describing.isUnderWay()) {
+            return;
+        }
+        long end = System.nanoTime();
+        if (Trace.isRecorded(method, start, end, thrown)) {
+            Trace.ended(method, start, end, thrown, values);
         }
     }
 
