@@ -74,17 +74,32 @@ impl TimedChoice {
     }
 }
 
+/// While a program warms up, the counting probes that remain may cost this part of [`AIM`]. The code between them becomes
+/// faster when it is compiled, so their part of the time grows. Later choices would make the JIT compiler begin anew.
+const COUNTED_WARMING_UP: f64 = 1.0 / 8.0;
+
 /// Chooses methods that lose their counting probes. Begins with the method that has the most calls in an interval, and
-/// ends when the probes of the remaining methods cost half of the budget. A pair of `seen` has the id of a method and
-/// the number of its calls. The probes of all calls have taken `cost_ns`, and may take `allowed_ns`.
-pub(super) fn choose_counted(seen: &[(u32, u64)], cost_ns: f64, allowed_ns: f64) -> Vec<u32> {
+/// ends when the probes of the remaining methods cost half of the budget, or less while the program warms up. A pair of
+/// `seen` has the id of a method and the number of its calls. The probes of all calls have taken `cost_ns`, and may take
+/// `allowed_ns`.
+pub(super) fn choose_counted(
+    seen: &[(u32, u64)],
+    cost_ns: f64,
+    allowed_ns: f64,
+    is_warming_up: bool,
+) -> Vec<u32> {
+    let aim = if is_warming_up {
+        allowed_ns * AIM * COUNTED_WARMING_UP
+    } else {
+        allowed_ns * AIM
+    };
     let all: u64 = seen.iter().map(|(_, calls)| calls).sum();
     let mut left_ns = cost_ns;
     let mut by_calls = seen.to_vec();
     by_calls.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
     let mut chosen = Vec::new();
     for (id, calls) in by_calls {
-        if left_ns <= allowed_ns * AIM || calls == 0 {
+        if left_ns <= aim || calls == 0 {
             break;
         }
         left_ns -= cost_ns * calls as f64 / all as f64;
@@ -193,11 +208,13 @@ mod tests {
     #[test]
     fn counting_ends_for_the_most_calls_first() {
         let seen = [(1, 100), (2, 700), (3, 200), (4, 0)];
-        assert_eq!(choose_counted(&seen, 1000.0, 700.0), [2]);
-        assert_eq!(choose_counted(&seen, 1000.0, 500.0), [2, 3]);
-        assert_eq!(choose_counted(&seen, 1000.0, 2000.0), [0_u32; 0]);
-        assert_eq!(choose_counted(&seen, 1000.0, 0.0), [2, 3, 1]);
-        assert_eq!(choose_counted(&[], 1000.0, 0.0), [0_u32; 0]);
+        let choose = |seen: &[(u32, u64)], allowed| choose_counted(seen, 1000.0, allowed, false);
+        assert_eq!(choose(&seen, 700.0), [2]);
+        assert_eq!(choose(&seen, 500.0), [2, 3]);
+        assert_eq!(choose(&seen, 2000.0), [0_u32; 0]);
+        assert_eq!(choose(&seen, 0.0), [2, 3, 1]);
+        assert_eq!(choose(&[], 0.0), [0_u32; 0]);
+        assert_eq!(choose_counted(&seen, 1000.0, 1600.0, true), [2, 3]);
     }
 
     #[test]

@@ -19,6 +19,9 @@ const LEAST_ALLOWED: f64 = 0.01;
 /// of the samples in inlined probes, and the time lost because the JIT compiler inlines less around probes.
 const COUNTING: u64 = 2;
 
+/// A program is warming up while its JIT compiler takes more than this part of the program's processor time.
+const WARMING_UP: f64 = 0.1;
+
 /// Sums of processor time from the start to a moment, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
@@ -26,6 +29,8 @@ pub(super) struct Times {
     /// The processor time of the process without that of the JIT compiler's threads. These threads take much time while
     /// a program warms up, which would make the budget too large.
     process: u64,
+    /// The time of the JIT compiler's threads.
+    compiler: u64,
     /// The time of the agent's own threads, which read samples, look at threads, take snapshots and change classes.
     threads: u64,
     /// The time for taking samples, in the threads of the program.
@@ -42,11 +47,13 @@ impl Times {
         vm_threads: &mut VmThreads,
         ordered_ns: u64,
     ) -> Times {
+        let compiler = vm_threads.compiler_ns();
         Times {
             at: Instant::now(),
             process: nanos(clock_time(ClockId::ProcessCPUTime))
-                .saturating_sub(vm_threads.compiler_ns())
+                .saturating_sub(compiler)
                 .saturating_sub(ordered_ns),
+            compiler,
             threads: nanos(own_threads.cpu_time()).saturating_sub(ordered_ns),
             samples: sampler.map_or(0, Sampler::spent_ns),
             counting: COUNTING * sampler.map_or(0, Sampler::counting_ns),
@@ -59,6 +66,7 @@ impl Times {
         Cost {
             elapsed: self.at.duration_since(before.at).as_nanos() as f64,
             process: part(self.process, before.process),
+            compiler: part(self.compiler, before.compiler),
             threads: part(self.threads, before.threads),
             samples: part(self.samples, before.samples),
             probes: part(self.counting, before.counting),
@@ -89,6 +97,8 @@ pub(super) struct Cost {
     pub(super) elapsed: f64,
     /// The processor time of the process without the JIT compiler's threads.
     pub(super) process: f64,
+    /// The processor time of the JIT compiler's threads.
+    pub(super) compiler: f64,
     pub(super) threads: f64,
     pub(super) samples: f64,
     pub(super) probes: f64,
@@ -117,10 +127,16 @@ impl Cost {
         (allowed - self.threads - self.samples).max(allowed / 2.0)
     }
 
+    /// Returns whether the program is warming up: the JIT compiler takes a considerable part of the processor time.
+    pub(super) fn is_warming_up(&self) -> bool {
+        self.compiler > self.process * WARMING_UP
+    }
+
     /// Adds the times of a later interval.
     pub(super) fn add(&mut self, later: &Cost) {
         self.elapsed += later.elapsed;
         self.process += later.process;
+        self.compiler += later.compiler;
         self.threads += later.threads;
         self.samples += later.samples;
         self.probes += later.probes;
@@ -134,6 +150,7 @@ mod tests {
     const COST: Cost = Cost {
         elapsed: 1000.0,
         process: 1000.0,
+        compiler: 0.0,
         threads: 20.0,
         samples: 30.0,
         probes: 150.0,

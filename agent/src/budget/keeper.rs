@@ -282,7 +282,12 @@ impl Keeper {
         };
         let free = seen.iter().filter(|method| may_lose(method.id));
         let free: Vec<(u32, u64)> = free.map(|method| (method.id, method.calls)).collect();
-        choose_counted(&free, cost.probes, cost.allowed_for_probes(self.percent))
+        choose_counted(
+            &free,
+            cost.probes,
+            cost.allowed_for_probes(self.percent),
+            cost.is_warming_up(),
+        )
     }
 
     /// Removes probes from these methods. Returns the duration of the change.

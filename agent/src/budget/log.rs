@@ -150,6 +150,7 @@ mod tests {
         let cost = Cost {
             elapsed: 1e9,
             process: 1.25e9,
+            compiler: 0.0,
             threads: 0.05e9,
             samples: 0.1e9,
             probes: 0.1e9,
