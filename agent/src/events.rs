@@ -116,7 +116,7 @@ fn begin(
     let options = agent.options();
     let configured = tracker.configure(jni, options);
     configured.map_err(|_| NotBegun::NotConfigured)?;
-    if !current.is_null() && options.only_counts() {
+    if !current.is_null() && options.counts_by_method() {
         tracker.thread_starts(jni, current);
     }
     ticker::start(options);
@@ -326,7 +326,7 @@ pub(crate) fn thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>)
 /// Handles `ThreadStart`.
 pub(crate) fn platform_thread_start(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>) {
     if let Some(tracker) = agent.tracker.get()
-        && agent.options().only_counts()
+        && agent.options().counts_by_method()
         && !agent.own_threads.contains(jni, thread)
     {
         tracker.thread_starts(jni, thread);

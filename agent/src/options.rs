@@ -87,9 +87,15 @@ impl Options {
         self.filter.names_few_classes() && !awaits_choice
     }
 
-    /// Returns whether the probes only count calls, because their times come from samples.
-    pub(crate) fn only_counts(&self) -> bool {
-        self.rewrites() && self.timing == Some(Timing::Sampled)
+    /// Returns whether calls are counted by method alone, or may be later: because their times come from samples, or
+    /// because the budget may take timing probes out.
+    pub(crate) fn counts_by_method(&self) -> bool {
+        self.rewrites() && (self.timing == Some(Timing::Sampled) || self.may_lose_timing())
+    }
+
+    /// Returns whether the budget may take timing probes out of methods.
+    pub(crate) fn may_lose_timing(&self) -> bool {
+        self.timing != Some(Timing::Sampled) && self.settings.budget_percent().is_some()
     }
 }
 

@@ -18,6 +18,15 @@ const FEW: u64 = 250;
 /// hot later: without a reserve, a few more calls would make the agent change classes again.
 const AIM: f64 = 0.5;
 
+/// While a program warms up, the remaining probes may cost this part of [`AIM`]: the program's own code becomes several
+/// times faster when it is compiled, so its budget becomes that much smaller. Otherwise classes would be changed again
+/// and again.
+const WARMING_UP: f64 = 1.0 / 8.0;
+
+/// No method is chosen if there were fewer calls than this in an interval. A change of classes costs some milliseconds
+/// itself, and the code that it throws away has to be compiled again.
+const LEAST_CALLS: u64 = 100_000;
+
 /// The choice of methods that lose their entry and exit probes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedChoice {
@@ -27,6 +36,8 @@ pub(super) struct TimedChoice {
     pub(super) allowed_ns: f64,
     /// The processor time of the process in nanoseconds.
     pub(super) cpu_ns: f64,
+    /// Set while the JIT compiler takes a considerable part of the processor time.
+    pub(super) is_warming_up: bool,
 }
 
 impl TimedChoice {
@@ -47,9 +58,15 @@ impl TimedChoice {
         let called = seen.iter().filter(|method| method.calls > 0);
         let free: Vec<&MethodSum> = called.filter(|method| may_lose(method.id)).collect();
         let probes: f64 = free.iter().copied().map(cost).sum();
-        if probes <= allowed {
+        let calls: u64 = free.iter().map(|method| method.calls).sum();
+        if probes <= allowed || calls < LEAST_CALLS {
             return Vec::new();
         }
+        let aim = if self.is_warming_up {
+            allowed * AIM * WARMING_UP
+        } else {
+            allowed * AIM
+        };
         let is_candidate = |method: &&MethodSum| {
             method.calls >= FEW
                 && cost(method) >= allowed * SMALL
@@ -60,11 +77,11 @@ impl TimedChoice {
         // Methods that are no candidates keep their probes. These probes alone may cost more than the budget. So their
         // cost counts as half of the aim at most, and the probes of candidates may cost the other half.
         let losing: f64 = candidates.iter().copied().map(cost).sum();
-        let mut probes = losing + (probes - losing).min(allowed * AIM / 2.0);
+        let mut probes = losing + (probes - losing).min(aim / 2.0);
         candidates.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
         let mut chosen = Vec::new();
         for method in candidates {
-            if probes <= allowed * AIM {
+            if probes <= aim {
                 break;
             }
             probes -= cost(method);
@@ -121,6 +138,7 @@ mod tests {
             call_ns: 20.0,
             allowed_ns: own * 0.25,
             cpu_ns,
+            is_warming_up: false,
         };
         choice.choose(seen, may_lose)
     }
@@ -203,6 +221,32 @@ mod tests {
     fn calls_are_short_that_only_other_threads_make_long() {
         let seen = [method(1, 1_000_000, 40_000), method(2, 1000, 40_000)];
         assert_eq!(choose(&seen, 60e6, |_| true), [1]);
+    }
+
+    #[test]
+    fn fewer_probes_remain_while_the_program_warms_up() {
+        let seen = [method(1, 200_000, 500), method(2, 400_000, 30)];
+        let choose = |is_warming_up| {
+            let choice = TimedChoice {
+                call_ns: 20.0,
+                allowed_ns: 10e6,
+                cpu_ns: 60e6,
+                is_warming_up,
+            };
+            choice.choose(&seen, |_| true)
+        };
+        assert_eq!(
+            choose(false),
+            [2],
+            "the probes take 12 of 10 ms, those of the first method 4 ms"
+        );
+        assert_eq!(choose(true), [2, 1]);
+    }
+
+    #[test]
+    fn a_few_calls_are_not_worth_a_change() {
+        assert!(choose(&[method(1, 99_000, 5)], 2e6, |_| true).is_empty());
+        assert_eq!(choose(&[method(1, 100_000, 5)], 2e6, |_| true), [1]);
     }
 
     #[test]

@@ -28,19 +28,30 @@ use crate::tracker::client::{MethodSum, TrackerClient};
 /// costs less.
 const CALL_NS: f64 = 20.0;
 
-/// The wait before the first look at timed calls. It doubles with each look that changes nothing.
-const FIRST: Duration = Duration::from_millis(100);
+/// The wait before the first look at timed calls. The first looks follow each other closely: what a program's probes take
+/// while it warms up stays in its times.
+const FIRST: Duration = Duration::from_millis(20);
+
+/// The wait before a look is at least this part of the time since the start.
+const PART_OF_ELAPSED: u32 = 4;
 
 /// The wait before the first look at counted calls. Their cost is estimated from samples, so enough samples must have
 /// been taken.
 const FIRST_BY_SAMPLES: Duration = Duration::from_secs(2);
 
+/// The time for which a program whose calls are timed counts as beginning.
+const BEGINNING: Duration = Duration::from_secs(2);
+
 /// The longest wait between two looks.
 const LONGEST: Duration = Duration::from_secs(5);
 
+/// A wait is also at least this many times as long as the look before took, so that looks take 2 % of a processor at
+/// most.
+const LOOKS_TO_REST: u32 = 50;
+
 /// The shortest wait after a change of classes, because the JIT compiler then compiles the classes again. The wait is
 /// also at least [`CHANGES_TO_REST`] times as long as the change took.
-const AFTER_CHANGE: Duration = Duration::from_millis(200);
+const AFTER_CHANGE: Duration = Duration::from_millis(50);
 const CHANGES_TO_REST: u32 = 20;
 
 /// The wait between two looks while the budget is exceeded.
@@ -145,19 +156,23 @@ impl Keeper {
             let Some(pass) = gate.enter() else {
                 return false;
             };
+            let begin = Instant::now();
             let look = self.look(jni);
+            let took = begin.elapsed();
             // The pass is dropped first, because the end of the JVM waits for it. A change of classes may take long,
             // because transformers of other agents run.
             drop(pass);
             wait = match look {
-                Look::Kept => LONGEST.min(wait * 2),
+                Look::Kept => self.pause(wait, took),
                 Look::Lower(chosen) => {
                     let wait = AFTER_CHANGE.max(self.lower(jni, chosen) * CHANGES_TO_REST);
                     // The cost of the change itself is left out: it comes only once.
                     self.times = self.now();
                     wait
                 }
-                Look::Exceeded(_) if !self.may_leave() => LONGEST.min(wait * 2),
+                Look::Exceeded(_) if !self.may_leave() || self.is_beginning() => {
+                    self.pause(wait, took)
+                }
                 Look::Exceeded(cost) => {
                     self.exceeded += 1;
                     self.cost_exceeded.add(&cost);
@@ -172,6 +187,22 @@ impl Keeper {
             };
         }
         false
+    }
+
+    /// Returns the wait after a look that changed nothing. `before` is the wait before this look, and `took` its duration.
+    fn pause(&self, before: Duration, took: Duration) -> Duration {
+        if self.is_timed() {
+            let pause = FIRST.max(self.began.elapsed() / PART_OF_ELAPSED);
+            LONGEST.min(pause.max(took * LOOKS_TO_REST))
+        } else {
+            LONGEST.min(before * 2)
+        }
+    }
+
+    /// Returns whether calls are timed and the program has just begun. Looks that find the budget exceeded then follow
+    /// each other closely, because methods get hot that are to lose their probes, and do not make the agent leave.
+    fn is_beginning(&self) -> bool {
+        self.is_timed() && self.began.elapsed() < BEGINNING
     }
 
     fn now(&mut self) -> Times {
@@ -240,6 +271,7 @@ impl Keeper {
             call_ns: self.call_ns,
             allowed_ns: cost.allowed_for_probes(self.percent),
             cpu_ns: cost.process,
+            is_warming_up: cost.is_warming_up(),
         };
         let hook = &self.agent.instrumentation.hook;
         let constructors = &hook.levels.constructors;

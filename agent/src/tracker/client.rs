@@ -17,6 +17,7 @@ const BUFFER_WORDS: i32 = 1 << 13;
 pub(crate) struct TrackerClient {
     configure: StaticMethod,
     expect_few_methods: StaticMethod,
+    expect_lost_probes: StaticMethod,
     count_durations: StaticMethod,
     pause: StaticMethod,
     begin_snapshot: StaticMethod,
@@ -85,6 +86,7 @@ impl TrackerClient {
         Ok(TrackerClient {
             configure: jni.static_method(class, c"configure", c"(III)V")?,
             expect_few_methods: jni.static_method(class, c"expectFewMethods", c"()V")?,
+            expect_lost_probes: jni.static_method(class, c"expectLostProbes", c"()V")?,
             count_durations: jni.static_method(class, c"countDurations", c"()V")?,
             pause: jni.static_method(class, c"pause", c"(I)V")?,
             begin_snapshot: jni.static_method(class, c"beginSnapshot", c"()Z")?,
@@ -116,6 +118,9 @@ impl TrackerClient {
             jni.call_void(self.expect_few_methods, &[])?;
         }
         let max_nodes = i32::try_from(settings.max_nodes).unwrap_or(i32::MAX);
+        if options.may_lose_timing() {
+            jni.call_void(self.expect_lost_probes, &[])?;
+        }
         let arguments = [timing as i32, settings.clock as i32, max_nodes].map(Argument::Int);
         jni.call_void(self.configure, &arguments)?;
         if settings.latencies {

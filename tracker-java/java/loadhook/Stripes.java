@@ -50,9 +50,9 @@ final class Stripes {
         while (8L << bits + MANY > Runtime.getRuntime().maxMemory() >> SHARE_OF_HEAP) {
             bits--;
         }
-        // Other timings count with paths. Few methods there lose their probes, so stripes would not be worth the
-        // memory.
-        long[] calls = Timing.mode == Timing.SAMPLED && bits >= SHORTEST ? made((1 << bits + MANY) - HEADER) : null;
+        // Other timings count with paths, but the methods that lose their probes there are the hottest ones.
+        boolean isWanted = Timing.mode == Timing.SAMPLED || Timing.mayLoseProbes;
+        long[] calls = isWanted && bits >= SHORTEST ? made((1 << bits + MANY) - HEADER) : null;
         boolean are = calls != null;
         BITS = bits;
         LENGTH = are ? (1 << bits) - HEADER : 0;

@@ -53,6 +53,9 @@ final class Timing {
      */
     static boolean hasFewMethods;
 
+    /** True if methods may lose their timing probes while the program runs. Their calls are then counted by method alone. */
+    static boolean mayLoseProbes;
+
     /** True if an agent defined the tracker, which is then a class of {@code java.base}. */
     static boolean isAgents;
 

@@ -258,6 +258,11 @@ public class Tracker {
         Timing.hasFewMethods = true;
     }
 
+    /** Prepares the tracker for methods that lose their timing probes. Called before {@link #configure}. */
+    static void expectLostProbes() {
+        Timing.mayLoseProbes = true;
+    }
+
     /** Lets timed calls also be counted by their durations. Called after {@link #configure}, before the first probe. */
     static void countDurations() {
         Latencies.begin();
@@ -294,7 +299,7 @@ public class Tracker {
     /** Returns a thread's processor time in nanoseconds, -1 if the JVM does not know it. The agent implements it. */
     static native long cpuNanos(Thread thread);
 
-    /** Called when a platform thread begins, if probes only count. */
+    /** Called when a platform thread begins, if calls are counted by method alone or may be later. */
     static void threadStart(Thread thread) {
         Counters.begin(thread);
     }
