@@ -8,6 +8,7 @@
 //! methods of unloaded classes, only classes that are never unloaded are noted.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
 use super::method_table::{MethodTable, OldTable};
 use super::sample::MethodNumber;
@@ -69,6 +70,15 @@ pub(super) struct ToNote {
     /// Global references, which keep the classes loaded, because samples may name methods of these classes by address.
     pub(super) classes: Vec<Global>,
     pub(super) stage: Stage,
+}
+
+/// A class that is being redefined.
+pub(super) struct Redefined {
+    pub(super) class: Global,
+    /// The id of one of its methods, and the address of that method before the redefinition.
+    pub(super) method: MethodKey,
+    pub(super) address: usize,
+    pub(super) since: Instant,
 }
 
 /// The methods and classes noted so far.

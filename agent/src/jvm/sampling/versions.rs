@@ -7,6 +7,7 @@
 use std::time::{Duration, Instant};
 
 use super::engine::{Engine, Thing};
+use super::noted::Redefined;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::MethodKey;
 use crate::jvm::reference::{Global, Local};
@@ -20,15 +21,6 @@ const THREADS: usize = 64;
 
 /// The maximum number of frames of a stack in which old versions are looked for.
 const FRAMES: i32 = 2048;
-
-/// A class that is being redefined.
-pub(super) struct Redefined {
-    class: Global,
-    /// The id of one of its methods, and the address of that method before the redefinition.
-    method: MethodKey,
-    address: usize,
-    since: Instant,
-}
 
 impl Engine {
     /// Handles a class that is about to be redefined: notes its methods if their present addresses are not noted.
