@@ -93,6 +93,7 @@ fn lines_fit_into_80_columns() {
 THREAD START (obj=50000193, id = 200001, name=\"{thread}\", group=\"main\")
 TRACE 300001: (thread=200001)
 \t{class}.handleRequest(CheckoutController.java:1234)
+\t{class}.handleRequestsOfAllCustomers(CheckoutController.java:5678)
 WAIT: MONITOR L{descriptor};, timeout=0, thread 200001
 SITES BEGIN (ordered by live bytes) Wed Oct  7 11:38:10 1998
           percent          live          alloc'ed  stack class
@@ -132,6 +133,7 @@ MONITOR DUMP END
         "    1 100.00% 100.00%    123456 1234    123456  1234 300001 …heckoutController[]\n",
         "   1 100.00% 100.00%      12 300001 com.…CheckoutController.handleRequest\n",
         "        com.…CheckoutController.handleRequest(CheckoutController.java:1234)\n",
+        "        com.…web.checkout.CheckoutController.handleRequestsOfAllCustomers:5678\n",
         "        in a-thread-of-the-pool-that-does-the-work-of-the-checkout-in-the-backg…\n",
     ] {
         assert!(shown.contains(line), "{line}{shown}");

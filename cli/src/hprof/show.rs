@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use loadhook_hprof::HeapSummary;
 use loadhook_hprof::contents::{Contents, Format, Heap, MonitorDump, ReadContents, Section, Trace};
-use loadhook_hprof::text::{Cost, CostKind, Line, OLD_HEADER, OldCall, Site};
+use loadhook_hprof::text::{Cost, CostKind, Frame, Line, OLD_HEADER, OldCall, Site};
 use loadhook_text::date::utc;
 use loadhook_text::java::shorten;
 use loadhook_text::terminal::columns;
@@ -112,6 +112,17 @@ fn site_row(row: &Site, width: usize) -> String {
         ..row.clone()
     };
     with_name(&nameless.to_string(), &row.class, width)
+}
+
+/// If there is no room for the name of the file, only the line follows the method.
+fn frame_line(frame: &Frame, width: usize) -> String {
+    let whole = frame.to_string();
+    let line = with_name(INDENT, whole.trim_start(), width);
+    if line.ends_with('…') && frame.line > 0 {
+        let place = format!("{}.{}:{}", frame.class, frame.method, frame.line);
+        return with_name(INDENT, &place, width);
+    }
+    line
 }
 
 /// Cuts both names of a row, the longer one first.
@@ -250,9 +261,7 @@ impl<W: Write> Shown<'_, W> {
             writeln!(self.out, "{}", clipped(&thread, self.width))?;
         }
         for frame in &trace.frames {
-            let frame = frame.to_string();
-            let frame = with_name(INDENT, frame.trim_start(), self.width);
-            writeln!(self.out, "{frame}")?;
+            writeln!(self.out, "{}", frame_line(frame, self.width))?;
         }
         Ok(())
     }
