@@ -35,6 +35,11 @@ pub(crate) enum NoHeap {
         /// Memory for the marks, in bytes.
         marks: u64,
     },
+    /// The disk has no room for the dump.
+    #[error(
+        "no heap dump: {0}; free more space in the folder of HPROF's file, or choose another one by file="
+    )]
+    NoRoom(io::Error),
     /// The dump failed.
     #[error("no heap dump: {0}")]
     Fault(#[from] Fault),
@@ -78,7 +83,10 @@ impl<'g> HeapFile<'g> {
         if marks > memory::free() / 2 {
             return Err(NoHeap::TooManyObjects { objects, marks });
         }
-        run::dump_into(heap.cancellable(), jni, new_environment)?;
+        run::dump_into(heap.cancellable(), jni, new_environment).map_err(|fault| match fault {
+            Fault::Io(error) if is_full(&error) => NoHeap::NoRoom(error),
+            fault => fault.into(),
+        })?;
         Ok(heap)
     }
 
@@ -120,4 +128,9 @@ impl<'g> HeapFile<'g> {
             needed: length.saturating_mul(copies),
         }
     }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), FileTooLarge | QuotaExceeded | StorageFull)
 }
