@@ -295,7 +295,7 @@ pub(super) fn send_one(profiler: usize, event: &mut Event) {
 
 /// Runs `tell`, in which a profiler may leave an exception pending. The exception is cleared: the JVM stops if it finds
 /// one after some events. One that was pending before is pending afterwards, but not meanwhile.
-fn without_exceptions(tell: impl FnOnce()) {
+pub(super) fn without_exceptions(tell: impl FnOnce()) {
     match current_jni() {
         None => tell(),
         Some(jni) => jni.without_exception(|| {

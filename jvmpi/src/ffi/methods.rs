@@ -329,10 +329,12 @@ fn leave(own: &Own, keep: usize) {
     }
 }
 
-/// Sends the exits of all methods of a thread that ends.
+/// Sends the exits of all methods of a thread that ends. No method is left that could throw an exception of a profiler.
 pub(super) fn thread_ends(env: *mut c_void) {
-    threads::on_own(env, |own| {
-        drop_old_calls(own);
-        leave(own, 0);
+    layer::without_exceptions(|| {
+        threads::on_own(env, |own| {
+            drop_old_calls(own);
+            leave(own, 0);
+        });
     });
 }

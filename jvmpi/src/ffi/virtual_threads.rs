@@ -12,7 +12,7 @@ use loadhook_jvm::jvmti::{self, Jvmti};
 use loadhook_jvm::reference::Local;
 use loadhook_jvm::sys::{JVMTI_ERROR_NOT_AVAILABLE, event};
 
-use super::{layer, methods, own, thread_events, threads, virtual_ids};
+use super::{contention, layer, methods, own, thread_events, threads, virtual_ids};
 
 /// The first version of Java whose JVM TI has virtual threads.
 const VIRTUAL_THREADS: u32 = 21;
@@ -72,6 +72,7 @@ pub(super) fn ended(jni: Jni<'_>, object: Local<'_>) {
         return;
     }
     methods::thread_ends(jni.env.cast());
+    contention::thread_ends(jni);
     thread_events::announce_end(jni);
     virtual_ids::remove(jni, object);
     threads::ended(jni);
