@@ -4,9 +4,13 @@
 //! A library enables `NativeMethodBind` before the JVM binds its native methods, and passes each function to
 //! [`replacement`]. The binding is never undone: a library that has nothing to do any more returns at once.
 //!
+//! The JVM passes the replacement of one library to the next one, so two libraries of Loadhook call each other. Each finds
+//! the other's function by its name.
+//!
 //! Virtual threads do not call the native method, because for the JVM they do not sleep, but park.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
@@ -29,7 +33,7 @@ pub trait Sleeps {
     fn ends(jni: Jni<'_>, begun: Self::Begun, slept: Duration);
 }
 
-/// The JVM's function for `Thread.sleep`; null before it is replaced.
+/// The JVM's function for `Thread.sleep`, or that of another library of Loadhook; null before it is replaced.
 static ORIGINAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// The unit of the argument of [`ORIGINAL`], in nanoseconds.
 static UNIT: AtomicU64 = AtomicU64::new(1);
@@ -37,13 +41,42 @@ const MILLISECOND: u64 = 1_000_000;
 
 type Sleep = unsafe extern "system" fn(*mut c_void, Object, Long);
 
-/// Returns the function that replaces `function`, if `function` is the JVM's for `Thread.sleep`.
+/// The function that sleeps for the library's [`Sleeps`].
+static SLEEP: OnceLock<Sleep> = OnceLock::new();
+/// The name of [`loadhook_sleep`] in each library of Loadhook.
+const NAME: &CStr = c"loadhook_sleep";
+
+/// Returns the function that replaces `function`, if `function` is the JVM's for `Thread.sleep`, or that by which
+/// another library of Loadhook has replaced it.
 pub fn replacement<S: Sleeps>(function: *mut c_void) -> Option<*mut c_void> {
-    if function.is_null() || !originals().contains(&function.addr()) {
+    let is_jvms = || originals().contains(&function.addr());
+    if function.is_null() || !is_jvms() && !is_of_other_library(function) {
         return None;
     }
+    let _ = SLEEP.set(sleep::<S>);
     ORIGINAL.store(function, Ordering::Release);
-    Some(sleep::<S> as *mut c_void)
+    Some(own_function().cast_mut())
+}
+
+fn own_function() -> *const c_void {
+    loadhook_sleep as *const c_void
+}
+
+/// Returns whether `function` is the [`loadhook_sleep`] of another library.
+fn is_of_other_library(function: *const c_void) -> bool {
+    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: `found` has room for the result, in which all zeros are valid. A name that is not null ends in a zero
+    // byte, and stays while its library is loaded.
+    unsafe {
+        if libc::dladdr(function, found.as_mut_ptr()) == 0 {
+            return false;
+        }
+        let found = found.assume_init();
+        !found.dli_sname.is_null()
+            && CStr::from_ptr(found.dli_sname) == NAME
+            && found.dli_saddr.cast_const() == function
+            && function != own_function()
+    }
 }
 
 /// Returns the addresses of the JVM's functions for `Thread.sleep`; 0 for a function that this JVM does not have.
@@ -73,7 +106,19 @@ pub fn learn(jvmti: Jvmti) -> bool {
     !ORIGINAL.load(Ordering::Acquire).is_null()
 }
 
-/// Replaces the native method of `Thread.sleep`.
+/// Replaces the native method of `Thread.sleep`. The name makes the function known to other libraries of Loadhook.
+///
+/// # Safety
+/// Called by the JVM, as a native method, after [`replacement`] has returned this function.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn loadhook_sleep(env: *mut c_void, class: Object, time: Long) {
+    if let Some(sleep) = SLEEP.get() {
+        // SAFETY: the caller's promise.
+        unsafe { sleep(env, class, time) }
+    }
+}
+
+/// Sleeps, and tells `S`.
 unsafe extern "system" fn sleep<S: Sleeps>(env: *mut c_void, class: Object, time: Long) {
     let unit = UNIT.load(Ordering::Relaxed);
     let timeout = u64::try_from(time).unwrap_or(0).saturating_mul(unit);

@@ -11,7 +11,7 @@ use loadhook_jvm::sleeps;
 use loadhook_jvm::sys::event as jvmti_event;
 
 use super::layer::{self, NO_DATA};
-use super::{announcing, definitions, probes, sources, tags, thread_events, threads, unsent};
+use super::{announcing, definitions, own, probes, sources, tags, thread_events, threads, unsent};
 use crate::abi::{Data, Int, NewArena, event};
 
 /// Maximum number of times that [`all_classes`] looks for classes that were loaded meanwhile.
@@ -27,8 +27,14 @@ pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
         threads::learn(jni, thread);
         threads::add_listed(jni);
     });
-    if let Some(jvmti) = layer::jvmti() {
-        sleeps::learn(jvmti);
+    if let Some(jvmti) = layer::jvmti()
+        && !sleeps::learn(jvmti)
+        && layer::enabled(event::MONITOR_WAIT) | layer::enabled(event::MONITOR_WAITED) != 0
+    {
+        own::say(
+            "Thread.sleep has no events, because this JVM does not report its function; run without other agents that \
+             replace it",
+        );
     }
     layer::set_running(true);
     // Definitions come before the events that need them. The calling thread, which most of these events name, has no
