@@ -5,14 +5,14 @@
 //! The owner's exit is sent by the first of these threads:
 //!
 //! - the next one that enters after a wait, since the owner has left by then;
-//! - the owner itself, before it waits for this monitor or another one, or ends, because the exit would come too late
-//!   after that.
+//! - the owner itself, before it waits for this monitor or another one, or ends, because the next thread usually enters
+//!   after that. Then a profiler would get the exit of a thread that waits, or has ended.
 //!
 //! A thread that enters without waiting is not reported. So its exit is lost, unless another thread begins to wait
 //! meanwhile and asks for the owner.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use loadhook_jvm::jni::Jni;
@@ -26,6 +26,10 @@ use crate::abi::{EnvId, ObjectId, event};
 
 /// Monitors for which threads wait, by the ids of their objects.
 static MONITORS: Mutex<BTreeMap<ObjectId, Contended>> = Mutex::new(BTreeMap::new());
+/// Number of times that all waits were forgotten. Changed with the lock of [`MONITORS`].
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+/// The JVM looks for the monitors that a thread owns in so many frames at most.
+const MOST_FRAMES: usize = 1024;
 
 /// A monitor for which threads wait.
 #[derive(Default)]
@@ -64,11 +68,16 @@ fn monitors() -> MutexGuard<'static, BTreeMap<ObjectId, Contended>> {
     MONITORS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn generation() -> u64 {
+    GENERATION.load(Ordering::SeqCst)
+}
+
 /// Forgets all waits, whose ends were not noted while the events were disabled.
 pub(super) fn forget() {
     let threads = threads::all();
     let mut monitors = monitors();
     monitors.clear();
+    GENERATION.fetch_add(1, Ordering::SeqCst);
     for thread in &threads {
         thread.is_entering.store(false, Ordering::SeqCst);
     }
@@ -83,17 +92,29 @@ pub(super) fn waits(jni: Jni<'_>, object: Local<'_>) {
     let id = definitions::id_of(jni, object);
     send_own_exits(jni, &own, id);
     let is_counted = layer::wanted(event::MONITOR_CONTENDED_EXIT) != 0;
-    let began = begin(&own, id, is_counted);
+    let is_ended = is_counted || layer::enabled(event::MONITOR_CONTENDED_ENTERED) != 0;
+    let (generation, began) = begin(&own, id, is_counted, is_ended);
     let owner = began.and_then(|_| find_owner(jni, object));
     // Another thread may still be sending an earlier exit of this thread.
     announcing::wait_for(of_exit(own.env));
     let told = layer::wanted(event::MONITOR_CONTENDED_ENTER);
-    let entering = Entering { told, is_counted };
-    threads::on_own(jni.env.cast(), |own| own.entering.set(Some(entering)));
+    // Otherwise nothing would remove the record.
+    if is_ended {
+        let entering = Entering {
+            monitor: id,
+            generation,
+            told,
+            is_counted,
+        };
+        threads::on_own(jni.env.cast(), |own| {
+            own.entering.borrow_mut().begin(entering);
+        });
+    }
+    // A profiler may enter a monitor before it returns, and the calling thread may have to wait for that one, too.
     let data = layer::object_data(id);
     layer::send(told, event::MONITOR_CONTENDED_ENTER, env, data);
-    if is_counted && let Some(ended) = note_told(id, began, owner) {
-        note_owner(id, ended, find_owner(jni, object));
+    if is_counted && let Some(ended) = note_told(id, generation, began, owner) {
+        note_owner(id, generation, ended, find_owner(jni, object));
     }
 }
 
@@ -101,22 +122,31 @@ pub(super) fn waits(jni: Jni<'_>, object: Local<'_>) {
 /// and from others that it does not own any more.
 fn send_own_exits(jni: Jni<'_>, own: &Arc<Thread>, wanted: ObjectId) {
     let seen = seen(own);
-    let mut owned = Vec::new();
-    if seen.iter().any(|id| *id != wanted) {
-        let monitors = layer::jvmti().map(|jvmti| jvmti.owned_monitors(jni, Local::NULL));
-        let Some(Ok(monitors)) = monitors else {
-            return;
-        };
-        owned = monitors
-            .into_iter()
-            .map(|monitor| definitions::id_of(jni, monitor))
-            .collect();
-    }
+    let has_others = seen.iter().any(|id| *id != wanted);
+    let owned = if has_others { owned(jni) } else { None };
     for id in seen {
-        if id == wanted || !owned.contains(&id) {
+        let has_left = || owned.as_ref().is_some_and(|owned| !owned.contains(&id));
+        if id == wanted || has_left() {
             send_own_exit(own, id);
         }
     }
+}
+
+/// Returns the ids of the monitors that the calling thread owns; `None` if the JVM may not tell all of them.
+fn owned(jni: Jni<'_>) -> Option<Vec<ObjectId>> {
+    let jvmti = layer::jvmti()?;
+    let owned = jni.framed(|jni| {
+        // Not null, see `stacks.rs`.
+        let current = jvmti.current_thread(jni).ok()?;
+        if jvmti.stack_trace_of(current, MOST_FRAMES).len() >= MOST_FRAMES {
+            return None;
+        }
+        let monitors = jvmti.owned_monitors(jni, current).ok()?;
+        // Monitors for which threads wait have ids. The others get none here, because that would send events.
+        let ids = monitors.into_iter().filter_map(|it| jvmti.tag(it).ok());
+        Some(ids.map(|id| id as ObjectId).collect::<Vec<_>>())
+    });
+    owned.flatten()
 }
 
 /// Sends the exits of the calling thread, which ends.
@@ -150,17 +180,26 @@ fn send_own_exit(own: &Arc<Thread>, id: ObjectId) {
     drop(sending);
 }
 
-/// Notes that a thread begins to wait for a monitor. If the owner of the monitor is not known, returns the number of
-/// ended waits.
-fn begin(own: &Arc<Thread>, id: ObjectId, is_counted: bool) -> Option<usize> {
+/// Notes that a thread begins to wait for a monitor, and whether its `MONITOR_CONTENDED_ENTERED` will be seen. Returns
+/// the generation of the wait; if the owner of the monitor is not known, also the number of ended waits.
+fn begin(
+    own: &Arc<Thread>,
+    id: ObjectId,
+    is_counted: bool,
+    is_ended: bool,
+) -> (u64, Option<usize>) {
     let mut monitors = monitors();
-    own.is_entering.store(true, Ordering::SeqCst);
+    let generation = generation();
+    if is_ended {
+        own.is_entering.store(true, Ordering::SeqCst);
+    }
     if !is_counted {
-        return None;
+        return (generation, None);
     }
     let monitor = monitors.entry(id).or_default();
     monitor.waiting += 1;
-    matches!(monitor.owner, Owner::Unknown).then_some(monitor.ended)
+    let is_unknown = matches!(monitor.owner, Owner::Unknown);
+    (generation, is_unknown.then_some(monitor.ended))
 }
 
 /// Asks the JVM for the owner of a monitor for which the calling thread waits.
@@ -170,10 +209,16 @@ fn find_owner(jni: Jni<'_>, object: Local<'_>) -> Option<Arc<Thread>> {
 }
 
 /// Notes that profilers have been told of a wait, and the owner that was found when `ended` waits had ended. If the
-/// owner is still not known since others have ended meanwhile, returns their number.
-fn note_told(id: ObjectId, ended: Option<usize>, owner: Option<Arc<Thread>>) -> Option<usize> {
+/// owner is still not known since others have ended meanwhile, returns their number. Does nothing if the wait, whose
+/// generation is `of`, was forgotten.
+fn note_told(
+    id: ObjectId,
+    of: u64,
+    ended: Option<usize>,
+    owner: Option<Arc<Thread>>,
+) -> Option<usize> {
     let mut monitors = monitors();
-    let monitor = monitors.get_mut(&id)?;
+    let monitor = monitors.get_mut(&id).filter(|_| generation() == of)?;
     monitor.told += 1;
     let now = monitor.ended;
     if !matches!(monitor.owner, Owner::Unknown) {
@@ -186,10 +231,12 @@ fn note_told(id: ObjectId, ended: Option<usize>, owner: Option<Arc<Thread>>) -> 
     None
 }
 
-/// Notes the owner that was found when `ended` waits had ended, unless others have ended since.
-fn note_owner(id: ObjectId, ended: usize, owner: Option<Arc<Thread>>) {
+/// Notes the owner that was found when `ended` waits had ended, unless others have ended since or the wait, whose
+/// generation is `of`, was forgotten.
+fn note_owner(id: ObjectId, of: u64, ended: usize, owner: Option<Arc<Thread>>) {
     let mut monitors = monitors();
     if let (Some(monitor), Some(owner)) = (monitors.get_mut(&id), &owner)
+        && generation() == of
         && matches!(monitor.owner, Owner::Unknown)
         && monitor.ended == ended
     {
@@ -203,12 +250,15 @@ pub(super) fn entered(jni: Jni<'_>, object: Local<'_>) {
     let Some(own) = threads::find(env) else {
         return;
     };
-    let entering = threads::on_own(jni.env.cast(), |own| own.entering.take());
-    let entering = entering.flatten();
     let id = definitions::id_of(jni, object);
-    let left = end(&own, id, entering.is_some_and(|it| it.is_counted));
-    // If there is no record of the wait, the wait began before the first profiler enabled an event of monitors.
-    let Some(Entering { told, .. }) = entering else {
+    let ended = threads::on_own(jni.env.cast(), |own| {
+        let mut waits = own.entering.borrow_mut();
+        (waits.end(id, generation()), waits.generation())
+    });
+    let (ended, outer) = ended.unwrap_or_default();
+    let left = end(&own, id, ended, outer);
+    // If there is no record of the wait, the wait began before the first profiler enabled this event or the exits.
+    let Some(Entering { told, .. }) = ended else {
         return;
     };
     match &left {
@@ -240,10 +290,14 @@ enum Left {
     Owner(Arc<Thread>, [Sending; 2]),
 }
 
-/// Notes that a thread has entered a monitor after a wait. Returns the thread that has left the monitor.
-fn end(own: &Arc<Thread>, id: ObjectId, is_counted: bool) -> Left {
+/// Notes that a thread has entered a monitor after a wait. `outer` is the generation of a wait that goes on, within
+/// which this one was. Returns the thread that has left the monitor.
+fn end(own: &Arc<Thread>, id: ObjectId, ended: Option<Entering>, outer: Option<u64>) -> Left {
     let mut monitors = monitors();
-    own.is_entering.store(false, Ordering::SeqCst);
+    let present = generation();
+    own.is_entering
+        .store(outer == Some(present), Ordering::SeqCst);
+    let is_counted = ended.is_some_and(|it| it.is_counted && it.generation == present);
     let Some(monitor) = monitors.get_mut(&id).filter(|_| is_counted) else {
         return Left::Nobody;
     };

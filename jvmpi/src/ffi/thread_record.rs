@@ -14,6 +14,7 @@ use super::layer::{self, MOST_PROFILERS, Profilers};
 use super::own;
 use super::suspension::Suspension;
 use super::virtual_env::VirtualEnv;
+use crate::abi::ObjectId;
 
 /// The record of a thread. Each user holds an `Arc` of it, so the reference to the thread's object lives until the last
 /// use.
@@ -24,8 +25,8 @@ pub(super) struct Thread {
     pub(super) storage: [AtomicPtr<c_void>; MOST_PROFILERS],
     /// The profilers that have got the thread's `THREAD_START`.
     pub(super) announced: AtomicU8,
-    /// True from the thread's `MONITOR_CONTENDED_ENTER` to its `MONITOR_CONTENDED_ENTERED`. Changed with the lock of
-    /// `contention.rs`.
+    /// True from the thread's first `MONITOR_CONTENDED_ENTER` to its last `MONITOR_CONTENDED_ENTERED`, see [`Waits`].
+    /// Changed with the lock of `contention.rs`.
     pub(super) is_entering: AtomicBool,
     /// The state of the thread's suspension by profilers.
     pub(super) suspension: Suspension,
@@ -88,7 +89,7 @@ pub(super) struct Aside {
     pub(super) record: Option<Arc<Thread>>,
     pub(super) calls: Calls,
     pub(super) beginning: u32,
-    pub(super) entering: Option<Entering>,
+    pub(super) entering: Waits,
     pub(super) waiting: Option<Waiting>,
 }
 
@@ -123,10 +124,87 @@ pub(super) struct Waiting {
 }
 
 /// A thread's wait to enter a monitor.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entering {
+    /// The id of the monitor's object.
+    pub(super) monitor: ObjectId,
+    /// The number of times that `contention.rs` had forgotten all waits when this one began.
+    pub(super) generation: u64,
     /// The profilers that have got `MONITOR_CONTENDED_ENTER`.
     pub(super) told: Profilers,
     /// True if the wait counts for the monitor's owner, see `contention.rs`.
     pub(super) is_counted: bool,
+}
+
+/// A thread's waits to enter monitors, the innermost one last. A profiler that is told of a wait may have to wait for
+/// another monitor before it returns.
+#[derive(Default)]
+pub(super) struct Waits(Vec<Entering>);
+
+impl Waits {
+    pub(super) const fn new() -> Self {
+        Waits(Vec::new())
+    }
+
+    /// Adds a wait. Waits of other generations are forgotten.
+    pub(super) fn begin(&mut self, entering: Entering) {
+        self.0.retain(|it| it.generation == entering.generation);
+        self.0.push(entering);
+    }
+
+    /// Removes the innermost wait for a monitor, and the waits within it. Returns `None` if there is none of this
+    /// generation.
+    pub(super) fn end(&mut self, monitor: ObjectId, generation: u64) -> Option<Entering> {
+        let waits = &mut self.0;
+        let place = waits
+            .iter()
+            .rposition(|it| (it.monitor, it.generation) == (monitor, generation))?;
+        let ended = waits[place];
+        waits.truncate(place);
+        Some(ended)
+    }
+
+    /// Returns the generation of the innermost wait.
+    pub(super) fn generation(&self) -> Option<u64> {
+        self.0.last().map(|it| it.generation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(monitor: ObjectId, generation: u64) -> Entering {
+        Entering {
+            monitor,
+            generation,
+            told: 1,
+            is_counted: true,
+        }
+    }
+
+    #[test]
+    fn waits_nest() {
+        let mut waits = Waits::new();
+        waits.begin(wait(16, 0));
+        waits.begin(wait(32, 0));
+        waits.begin(wait(16, 0));
+        assert_eq!(waits.end(16, 0), Some(wait(16, 0)));
+        assert_eq!(waits.end(32, 0), Some(wait(32, 0)));
+        assert_eq!(waits.generation(), Some(0));
+        assert_eq!(waits.end(16, 0), Some(wait(16, 0)));
+        assert_eq!(waits.generation(), None);
+    }
+
+    #[test]
+    fn a_wait_ends_in_its_generation_only() {
+        let mut waits = Waits::new();
+        waits.begin(wait(16, 0));
+        assert_eq!(waits.end(16, 1), None);
+        waits.begin(wait(32, 1));
+        assert_eq!(waits.end(16, 0), None);
+        assert_eq!(waits.end(16, 1), None);
+        assert_eq!(waits.end(32, 1), Some(wait(32, 1)));
+        assert_eq!(waits.generation(), None);
+    }
 }

@@ -14,7 +14,7 @@ use loadhook_jvm::reference::Local;
 use super::announcing::{self, of_thread};
 use super::calls::Calls;
 use super::layer::{self, Receiver};
-use super::thread_record::{Aside, Entering, Thread, Virtual, Waiting};
+use super::thread_record::{Aside, Thread, Virtual, Waiting, Waits};
 use super::{own, virtual_ids};
 use crate::abi::EnvId;
 
@@ -37,8 +37,8 @@ pub(super) struct Own {
     carried: Cell<i64>,
     /// The number of the last beginning of methods' events (`methods::begin`) when `calls` was used.
     pub(super) beginning: Cell<u32>,
-    /// The wait to enter a monitor, while there is one.
-    pub(super) entering: Cell<Option<Entering>>,
+    /// The waits to enter monitors. Borrowed only while no event is sent.
+    pub(super) entering: RefCell<Waits>,
     /// The present `Object.wait`, while there is one.
     pub(super) waiting: Cell<Option<Waiting>>,
 }
@@ -54,7 +54,7 @@ thread_local! {
             carrier: RefCell::new(None),
             carried: Cell::new(0),
             beginning: Cell::new(0),
-            entering: Cell::new(None),
+            entering: RefCell::new(Waits::new()),
             waiting: Cell::new(None),
         }
     };
@@ -195,7 +195,7 @@ impl Own {
         self.carried.set(0);
         self.record.replace(None);
         self.calls.clear();
-        self.entering.set(None);
+        self.entering.replace(Waits::new());
         self.waiting.set(None);
     }
 }
@@ -254,7 +254,7 @@ impl Own {
         self.calls.swap(&aside.calls);
         aside.beginning = self.beginning.replace(aside.beginning);
         self.receiver.set(Receiver::NONE);
-        aside.entering = self.entering.replace(aside.entering);
+        std::mem::swap(&mut *self.entering.borrow_mut(), &mut aside.entering);
         aside.waiting = self.waiting.replace(aside.waiting);
     }
 }
