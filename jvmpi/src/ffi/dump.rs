@@ -31,7 +31,7 @@ struct Answering;
 
 impl Answering {
     fn begin(mut copy: HeapCopy) -> Answering {
-        copy.keep_classes();
+        copy.drop_roots();
         dumped().push((own::token(), copy));
         Answering
     }
@@ -55,11 +55,12 @@ pub(super) fn heap(jni: Jni<'_>, level: Int, to: Profilers) -> bool {
     let made = if level == 0 {
         list(jni).map(|bytes| (bytes, Vec::new(), None, None))
     } else {
-        HeapCopy::of_all(jni, level == HIGHEST_LEVEL).map(|copy| {
+        HeapCopy::of_all(jni, level == HIGHEST_LEVEL).map(|mut copy| {
             // The records of objects name no thread, and can take long. So they are made before threads are held up,
-            // although the roots stand in front of them.
+            // although the roots stand in front of them. To free the objects takes long, too.
             let mut bytes = Bytes::with_room(copy.most_bytes_of_roots());
             copy.records(&mut bytes);
+            copy.keep_classes();
             // No thread that the dump names ends until it is sent, but threads wait no longer than the patience of
             // `announcing.rs`.
             let held = thread_events::hold_ends();

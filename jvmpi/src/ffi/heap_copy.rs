@@ -189,10 +189,14 @@ impl HeapCopy {
         fields
     }
 
-    /// Forgets all objects that are no classes, and the roots.
+    /// Forgets all objects that are no classes. Roots stay.
     pub(super) fn keep_classes(&mut self) {
         let classes = &self.classes;
         self.objects.retain(|id, _| classes.contains_key(id));
+    }
+
+    /// Forgets the roots and the threads.
+    pub(super) fn drop_roots(&mut self) {
         self.roots = Vec::new();
         self.threads = HashMap::new();
     }
