@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_hprof::contents::{Contents, ReadContents, Section, Trace};
@@ -14,9 +15,9 @@ use loadhook_testkit::paths;
 
 #[allow(dead_code, reason = "each test file uses its part")]
 mod support;
-use support::Run;
+use support::{Run, agent_option};
 
-on_17_and_25!(counts_are_equal times_are_equal samples_and_waits_are_equal);
+on_17_and_25!(counts_are_equal times_are_equal samples_and_waits_are_equal sleeps_are_equal);
 
 /// The numbers of a table's rows, by the class of the objects and by the trace, of which one is empty in some tables.
 type Rows = BTreeMap<(String, String), Vec<i64>>;
@@ -202,17 +203,22 @@ fn same(table: &str, theirs: &Rows, ours: &Rows) -> Result<()> {
     Ok(())
 }
 
+/// Returns the option that loads our agent with these options of HPROF.
+fn our_option(options: &str, file: &Path) -> Result<String> {
+    Ok(format!(
+        "-agentpath:{}=hprof:{options},cutoff=0,verbose=n,file={}",
+        paths::agent_library()?.display(),
+        file.display()
+    ))
+}
+
 /// Runs the program under the old profiler and our agent, of which one may be missing. Returns the old profiler's
 /// output and the bytes of our agent's file.
 fn run(feature: u32, slices: &str, theirs: &str, ours: &str) -> Result<(String, Vec<u8>)> {
     let judge = if theirs.is_empty() { "" } else { "tables" };
     let run = Run::new(feature, judge, theirs).program("JudgedTables", &[slices]);
     let file = run.folder.path().join("ours");
-    let agent = format!(
-        "-agentpath:{}=hprof:{ours},cutoff=0,verbose=n,file={}",
-        paths::agent_library()?.display(),
-        file.display()
-    );
+    let agent = our_option(ours, &file)?;
     let run = if ours.is_empty() {
         run
     } else {
@@ -311,33 +317,47 @@ fn close(name: &str, theirs: i64, ours: i64) -> Result<()> {
     Ok(())
 }
 
+/// Number of times that samples and times are drawn before the test fails.
+const DRAWS: usize = 3;
+
 /// The old profiler and our agent, in one JVM, find the same methods at work and measure the same waits for monitors.
 ///
 /// Chance alone makes a comparison of samples fail once in 100,000 times, so one of the six of a run of this file once
-/// in 16,000. Samples are drawn up to three times before the test fails.
+/// in 16,000. One pause of a thread between the clocks of the two profilers makes the times of waits differ. Only these
+/// two figures are drawn again: complaints and counts must be right in each run.
 fn samples_and_waits_are_equal(feature: u32) -> Result<()> {
-    let draw = || -> Result<()> {
+    let not_drawn = || Err(anyhow::anyhow!("not drawn"));
+    let (mut times, mut samples): (Result<()>, Result<()>) = (not_drawn(), not_drawn());
+    for _ in 0..DRAWS {
         let options = "cpu=samples,interval=4,monitor=y";
         let (old, file) = run(feature, "2000", "samples+monitors", options)?;
         let text = String::from_utf8_lossy(&file);
         let ours = contents(&file)?;
-        waits_are_equal(&old, &text, &ours)?;
-        samples_are_equal(&theirs(&old, "samples")?, &costs(&ours, CostKind::Samples)?)
-    };
-    draw().or_else(|_| draw()).or_else(|_| draw())
+        let (old_rows, rows) = (theirs(&old, "monitors")?, costs(&ours, CostKind::Monitors)?);
+        counts_of_waits_are_equal(&old, &text, &old_rows, &rows)?;
+        if times.is_err() {
+            times = times_of_waits_are_equal(&old_rows, &rows);
+        }
+        let (old_rows, rows) = (theirs(&old, "samples")?, costs(&ours, CostKind::Samples)?);
+        if samples.is_err() {
+            samples = samples_are_equal(&old_rows, &rows);
+        }
+        if times.is_ok() && samples.is_ok() {
+            break;
+        }
+    }
+    times.and(samples)
 }
 
-/// Compares the waits to enter monitors, and the calls of `Object.wait`.
-fn waits_are_equal(old: &str, text: &str, ours: &Contents) -> Result<()> {
-    let (entered, own_entered) = (theirs(old, "monitors")?, costs(ours, CostKind::Monitors)?);
+/// Compares the numbers of waits to enter monitors, and of calls of `Object.wait`.
+fn counts_of_waits_are_equal(old: &str, text: &str, entered: &Rows, own: &Rows) -> Result<()> {
     for (class, trace) in entered.keys() {
-        let [waits, nanos] = numbers(&entered, class, trace)?;
-        let [own_waits, own_micros] = numbers(&own_entered, class, trace)?;
+        let [waits, _] = numbers(entered, class, trace)?;
+        let [own_waits, _] = numbers(own, class, trace)?;
         ensure!(
             waits == own_waits,
             "{class}: {waits} waits, {own_waits} waits"
         );
-        close(class, nanos / 1000, own_micros)?;
     }
     ensure!(entered.len() == 2, "{entered:?}");
     for ((class, _), waits) in theirs(old, "waits")? {
@@ -346,6 +366,46 @@ fn waits_are_equal(old: &str, text: &str, ours: &Contents) -> Result<()> {
         ensure!(
             waits == [own_waits as i64],
             "{class}: {waits:?} calls of wait, {own_waits}"
+        );
+    }
+    Ok(())
+}
+
+/// Compares the times of waits to enter monitors.
+fn times_of_waits_are_equal(entered: &Rows, own: &Rows) -> Result<()> {
+    for (class, trace) in entered.keys() {
+        let [_, nanos] = numbers(entered, class, trace)?;
+        let [_, own_micros] = numbers(own, class, trace)?;
+        close(class, nanos / 1000, own_micros)?;
+    }
+    Ok(())
+}
+
+/// The layer and our agent, in whichever order the JVM loads them, see the same sleeps.
+fn sleeps_are_equal(feature: u32) -> Result<()> {
+    /// The sleeps of `Judged`'s thread `waiter`.
+    const SLEEPS: usize = 3;
+    for is_ours_first in [true, false] {
+        let run = Run::new(feature, "", "");
+        let file = run.folder.path().join("ours");
+        let (ours, judge) = (
+            our_option("monitor=y", &file)?,
+            agent_option("monitors", "")?,
+        );
+        let options = if is_ours_first {
+            [ours.as_str(), judge.as_str()]
+        } else {
+            [judge.as_str(), ours.as_str()]
+        };
+        let run = run.jvm(&options);
+        let output = run.judged(1)?;
+        let (old, file) = (String::from_utf8_lossy(&output.stderr), fs::read(file)?);
+        let text = String::from_utf8_lossy(&file);
+        let lines = text.lines();
+        let sleeps = lines.filter(|line| line.starts_with("SLEEP: timeout=2, thread "));
+        ensure!(
+            old.contains(&format!("total sleeps {SLEEPS}\n")) && sleeps.count() == SLEEPS,
+            "ours first: {is_ours_first}\n{old}\n{text}"
         );
     }
     Ok(())

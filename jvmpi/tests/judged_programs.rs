@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use loadhook_testkit::jdk::{Jdk, REPEATABLE};
 use loadhook_testkit::{paths, process, tomcat};
 use tempfile::TempDir;
@@ -72,13 +72,14 @@ fn verdict(name: &str, output: &Output) -> Result<String> {
 }
 
 /// Runs a program alone, then under each judge on each JDK that has what it needs. All faults are reported at the end.
+/// Returns the judges' lines.
 fn judge(
     name: &str,
     features: &[u32],
     judges: &[(&'static str, &'static str)],
     arguments: impl Fn(&Jdk, &Path) -> Result<Option<Vec<String>>>,
-) -> Result<()> {
-    let mut faults = Vec::new();
+) -> Result<Vec<String>> {
+    let (mut all_totals, mut faults) = (Vec::new(), Vec::new());
     for &feature in features {
         let jdk = Jdk::find(feature)?;
         let mut alone = None;
@@ -107,7 +108,10 @@ fn judge(
                 continue;
             }
             match verdict(&name, &output) {
-                Ok(totals) => println!("{name}: {totals}"),
+                Ok(totals) => {
+                    println!("{name}: {totals}");
+                    all_totals.push(totals);
+                }
                 Err(fault) => faults.push(fault.to_string()),
             }
             if !output.status.success() || alone.as_ref() != Some(&left) {
@@ -119,7 +123,7 @@ fn judge(
         }
     }
     ensure!(faults.is_empty(), "{}", faults.join("\n"));
-    Ok(())
+    Ok(all_totals)
 }
 
 #[test]
@@ -147,6 +151,7 @@ fn javac() -> Result<()> {
         arguments.extend(sources.iter().map(|path| path.display().to_string()));
         Ok(Some(arguments))
     })
+    .map(drop)
 }
 
 /// Returns the arguments with which the Closure compiler compiles a script.
@@ -170,12 +175,13 @@ fn closure_compiler() -> Result<()> {
     judge("the Closure compiler", &FEATURES, &JUDGES, |_, scratch| {
         closure(&jquery, scratch).map(Some)
     })
+    .map(drop)
 }
 
 #[test]
 #[ignore = "needs scripts/corpora.sh, and minutes"]
 fn tomcat_on_threads() -> Result<()> {
-    serve(&FEATURES, &JUDGES)
+    serve(&FEATURES, &JUDGES).map(drop)
 }
 
 /// The part that `.ci/run` runs.
@@ -196,21 +202,38 @@ console.log(all);
         let script = input.path().join("input.js");
         fs::write(&script, SCRIPT)?;
         let judges = [("callgraph", "")];
-        judge("the Closure compiler", &[17], &judges, |_, scratch| {
+        let totals = judge("the Closure compiler", &[17], &judges, |_, scratch| {
             closure(&script, scratch).map(Some)
-        })
+        })?;
+        // The start of the compiler alone takes many more.
+        exceeds(&totals, "calls", 100_000)
     }
 
     #[test]
     #[ignore = "needs scripts/corpora.sh"]
     fn monitors_of_tomcat() -> Result<()> {
-        serve(&[17], &[("monitors", "")])
+        let totals = serve(&[17], &[("monitors", "")])?;
+        // The JDK's own threads wait, and the server's threads meet at the pools of its connections.
+        exceeds(&totals, "other-waits", 0)?;
+        exceeds(&totals, "other-contended", 0)
+    }
+
+    /// Checks that a number of each judge is larger than `bound`.
+    fn exceeds(totals: &[String], name: &str, bound: i64) -> Result<()> {
+        ensure!(!totals.is_empty(), "no judge has run");
+        let start = format!("total {name} ");
+        for totals in totals {
+            let number = totals.split(", ").find_map(|it| it.strip_prefix(&start));
+            let number: i64 = number.with_context(|| totals.clone())?.parse()?;
+            ensure!(number > bound, "{name} is {number}: {totals}");
+        }
+        Ok(())
     }
 }
 
-/// Runs Tomcat on threads under each judge on each JDK, with clients that send it requests.
-fn serve(features: &[u32], judges: &[(&'static str, &'static str)]) -> Result<()> {
-    let mut faults = Vec::new();
+/// Runs Tomcat on threads under each judge on each JDK, with clients that send it requests. Returns the judges' lines.
+fn serve(features: &[u32], judges: &[(&'static str, &'static str)]) -> Result<Vec<String>> {
+    let (mut all_totals, mut faults) = (Vec::new(), Vec::new());
     for &feature in features {
         let jdk = Jdk::find(feature)?;
         let jars = [
@@ -230,11 +253,14 @@ fn serve(features: &[u32], judges: &[(&'static str, &'static str)]) -> Result<()
             let told = tomcat::talk(&mut server, &jdk, &class_path)
                 .and_then(|output| verdict(&name, &output));
             match told {
-                Ok(totals) => println!("{name}: {totals}"),
+                Ok(totals) => {
+                    println!("{name}: {totals}");
+                    all_totals.push(totals);
+                }
                 Err(fault) => faults.push(format!("{name}: {fault:#}")),
             }
         }
     }
     ensure!(faults.is_empty(), "{}", faults.join("\n"));
-    Ok(())
+    Ok(all_totals)
 }

@@ -328,8 +328,9 @@ static void dump_classes(JVMPI_Event *event) {
     class_record = NULL;
     EXPECT(object_dumps == before + asked, "%d OBJECT_DUMPs of %d classes", object_dumps - before, asked);
     double took = seconds() - began;
-    EXPECT(took < 10 * dump_took, "the OBJECT_DUMPs of %d classes take %.3f s, but the HEAP_DUMP %.3f s", asked, took,
-           dump_took);
+    /* Threads of the JVM, such as those that compile, may use processor time meanwhile. */
+    EXPECT(took < 10 * dump_took || took < dump_took + 1,
+           "the OBJECT_DUMPs of %d classes take %.3f s, but the HEAP_DUMP %.3f s", asked, took, dump_took);
 }
 
 static void on_heap_dump(JVMPI_Event *event) {

@@ -19,7 +19,7 @@ typedef struct {
 } State;
 
 static char marker[512];
-static int contended, exits, waits, sleeps, other_contended, raw_enters, raw_entereds, raw_exits, dumps;
+static int contended, exits, waits, sleeps, other_contended, other_waits, raw_enters, raw_entereds, raw_exits, dumps;
 static int held_monitors, blocked_in_dump;
 static Table locks; /* from objects to their class */
 static JVMPI_RawMonitor hot, hidden, notified, gate;
@@ -101,6 +101,8 @@ static void on_wait(JVMPI_Event *event) {
         sleeps += thread && strcmp(thread->name, "waiter") == 0;
     } else if (strcmp(class_name(object), "Judged$Condition") == 0) {
         waits++;
+    } else {
+        __sync_fetch_and_add(&other_waits, 1);
     }
 }
 
@@ -262,6 +264,7 @@ static void on_shut_down(void) {
     total("waits", waits);
     total("sleeps", sleeps);
     total("other-contended", other_contended);
+    total("other-waits", other_waits);
     verdict();
 }
 
