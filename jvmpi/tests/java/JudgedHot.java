@@ -1,6 +1,7 @@
 /**
- * Threads that fight for locks, in as many rounds as the first argument says, with as many locks as the second. A judge
- * learns from the entries of `hold` in which order the threads own a lock.
+ * Threads that fight for locks, in as many rounds as the first argument says, with as many locks as the second. With a
+ * third argument, the threads are virtual. A judge learns from the entries of `hold` in which order the threads own a
+ * lock.
  */
 public class JudgedHot {
     static final int FIGHTERS = 4;
@@ -29,12 +30,11 @@ public class JudgedHot {
         }
     }
 
-    static class Fighter extends Thread {
+    static class Fighter implements Runnable {
         final Lock[] locks;
         final int rounds;
 
         Fighter(Lock[] locks, int rounds) {
-            super("fighter");
             this.locks = locks;
             this.rounds = rounds;
         }
@@ -47,16 +47,22 @@ public class JudgedHot {
         }
     }
 
-    public static void main(String[] args) throws InterruptedException {
+    public static void main(String[] args) throws Exception {
         int rounds = Integer.parseInt(args[0]);
         Lock[] locks = new Lock[Integer.parseInt(args[1])];
         for (int i = 0; i < locks.length; i++) {
             locks[i] = new Lock();
         }
+        boolean isVirtual = args.length > 2 && JudgedVirtual.hasVirtualThreads();
         Thread[] fighters = new Thread[FIGHTERS];
         for (int i = 0; i < FIGHTERS; i++) {
-            fighters[i] = new Fighter(locks, rounds);
-            fighters[i].start();
+            Fighter fighter = new Fighter(locks, rounds);
+            if (isVirtual) {
+                fighters[i] = JudgedVirtual.start("fighter", fighter);
+            } else {
+                fighters[i] = new Thread(fighter, "fighter");
+                fighters[i].start();
+            }
         }
         int holds = 0;
         for (Thread fighter : fighters) {
