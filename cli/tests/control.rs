@@ -261,8 +261,8 @@ fn an_agent_in_a_container_takes_orders() {
     jvm.ends_well();
 }
 
-/// Each change of the filter gives the method a new address. Samples find the method at all of them, however quickly
-/// they follow each other.
+/// Each change of the filter gives the method a new address, which the sampler's thread notes up to a tenth of a second
+/// later. Samples that are taken before have the method, too, because it is looked up when they are read.
 #[test]
 fn samples_follow_changes_of_the_filter() {
     let jvm = looping(17, &["-Xint"]);

@@ -150,7 +150,7 @@ impl Engine {
         });
         self.retire(&mut self.known(), Thing::Classes(some));
         if is_last {
-            self.shared.methods.end_filling();
+            self.end_filling();
         }
         !is_last
     }

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use super::engine::{Engine, Thing};
-use super::noted::Redefined;
+use super::noted::{Redefined, Stage};
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::MethodKey;
 use crate::jvm::reference::{Global, Local};
@@ -15,6 +15,10 @@ use crate::locks::lock;
 
 /// The longest time between the call of the class-load hook and the end of the redefinition.
 const LONGEST: Duration = Duration::from_secs(30);
+
+/// The longest time for which a redefinition makes the handler write addresses that are not in the table of methods.
+/// The self-check pauses meanwhile, and the JVM may refuse a redefinition without an event.
+const FILLING: Duration = Duration::from_secs(2);
 
 /// The number of threads whose stacks are read at a time. The JVM stops all threads meanwhile.
 const THREADS: usize = 64;
@@ -24,7 +28,8 @@ const FRAMES: i32 = 2048;
 
 impl Engine {
     /// Handles a class that is about to be redefined: notes its methods if their present addresses are not noted.
-    /// [`note_redefined_classes`](Self::note_redefined_classes) notes them again at their new addresses.
+    /// [`note_redefined_classes`](Self::note_redefined_classes) notes them again at their new addresses. Until then, the
+    /// handler writes addresses that it does not find.
     pub(super) fn begin_redefinition(&self, jni: Jni<'_>, class: Local<'_>) {
         let first = self
             .jvmti
@@ -38,7 +43,9 @@ impl Engine {
             self.note_classes(jni, &[class]);
         }
         if let Ok(class) = jni.global(class) {
-            lock(&self.redefined).push(Redefined {
+            let mut redefined = lock(&self.redefined);
+            self.shared.methods.begin_filling();
+            redefined.push(Redefined {
                 class,
                 method,
                 address,
@@ -78,8 +85,24 @@ impl Engine {
             self.note_classes(jni, &moved);
         });
         lock(&self.redefined).append(&mut waiting);
+        self.end_filling();
         for class in over {
             jni.delete_global(class);
+        }
+    }
+
+    /// Makes the handler write no unknown addresses any more, unless the table of methods may still lack some: methods
+    /// of listed classes, of classes that are being redefined, or of classes that are not noted because too many have
+    /// been unloaded.
+    pub(super) fn end_filling(&self) {
+        let redefined = lock(&self.redefined);
+        let stage = lock(&self.to_note).stage;
+        let is_awaited = |class: &Redefined| class.since.elapsed() < FILLING;
+        if stage == Stage::Noting
+            && !redefined.iter().any(is_awaited)
+            && !self.known().methods.is_full()
+        {
+            self.shared.methods.end_filling();
         }
     }
 
