@@ -7,7 +7,7 @@
 //! The JVM keeps about nine bytes for each method of a noted class, even after the class is gone. So after [`MAX_GONE`]
 //! methods of unloaded classes, only classes that are never unloaded are noted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 use super::method_table::{MethodTable, OldTable};
@@ -31,8 +31,9 @@ struct Class {
     /// A reference to the class; `None` if the class is never unloaded.
     weak: Option<Weak>,
     methods: Vec<u32>,
-    /// Addresses that methods of the class had before it was retransformed, each with the number of the method.
-    old: Vec<(usize, u32)>,
+    /// Addresses that methods of the class had before it was retransformed, each with the number of the method. The
+    /// address that was left longest ago comes first.
+    old: VecDeque<(usize, u32)>,
     /// Ids of old versions of the class's methods, see [`NotedMethods::note_old`].
     old_keys: Vec<MethodKey>,
 }
@@ -169,7 +170,7 @@ impl NotedMethods {
         self.classes[class as usize] = Some(Class {
             weak,
             methods: numbers,
-            old: Vec::new(),
+            old: VecDeque::new(),
             old_keys: Vec::new(),
         });
         (old, true)
@@ -197,10 +198,20 @@ impl NotedMethods {
         let Some(Some(class)) = self.classes.get_mut(class as usize) else {
             return;
         };
-        class.old.push((address, number));
-        if class.old.len() > MAX_OLD {
-            let (oldest, number) = class.old.remove(0);
-            table.remove(oldest, number);
+        // A method may have had an address more than once.
+        let entry = (address, number);
+        if let Some(before) = class.old.iter().position(|old| *old == entry) {
+            class.old.remove(before);
+        }
+        class.old.push_back(entry);
+        if class.old.len() > MAX_OLD
+            && let Some((oldest, number)) = class.old.pop_front()
+        {
+            let method = self.methods.get(number as usize).and_then(Option::as_ref);
+            let is_present = method.is_some_and(|method| method.address == oldest);
+            if !is_present {
+                table.remove(oldest, number);
+            }
         }
     }
 
@@ -393,6 +404,31 @@ mod tests {
             Some(number),
             "the number of a forgotten method is not reused"
         );
+    }
+
+    #[test]
+    fn a_present_address_stays_if_it_was_an_old_one_before() {
+        let table = MethodTable::new();
+        let mut noted = NotedMethods::default();
+        let weak = Some(Weak::unknown(1));
+        let (a, b) = (0x1000, 0x2000);
+        noted.note(&table, weak, &[(key(1), a), (key(2), 0x10_0000)]);
+        let (first, second) = (noted.of_key(key(1)), noted.of_key(key(2)));
+        noted.note(&table, weak, &[(key(1), b)]);
+        noted.note(&table, weak, &[(key(1), a)]);
+        for n in 1..=MAX_OLD {
+            noted.note(&table, weak, &[(key(2), 0x10_0000 + 8 * n)]);
+        }
+        assert_eq!(table.find(b), None, "too many are newer");
+        assert_eq!(table.find(a), first);
+        assert_eq!(table.find(0x10_0000), second);
+        noted.note(&table, weak, &[(key(1), b)]);
+        noted.note(&table, weak, &[(key(1), a)]);
+        noted.note(&table, weak, &[(key(1), b)]);
+        assert_eq!((table.find(a), table.find(b)), (first, first));
+        let old = &noted.classes[0].as_ref().unwrap().old;
+        let of_first = old.iter().filter(|(_, method)| Some(*method) == first);
+        assert_eq!(of_first.count(), 2, "no address is kept twice");
     }
 
     #[test]
