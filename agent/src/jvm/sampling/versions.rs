@@ -56,7 +56,7 @@ impl Engine {
 
     /// Notes the classes whose redefinition has ended since the last call.
     pub(super) fn note_redefined_classes(&self, jni: Jni<'_>) {
-        let mut under_way = std::mem::take(&mut *lock(&self.redefined));
+        let under_way = std::mem::take(&mut *lock(&self.redefined));
         if under_way.is_empty() {
             return;
         }
@@ -64,18 +64,20 @@ impl Engine {
             .iter()
             .map(|class| class.method.0.expose_provenance())
             .collect();
-        let Some(addresses) = self.cache().memory().words(&methods) else {
-            lock(&self.redefined).append(&mut under_way);
-            return;
+        let memory = self.cache().memory();
+        let addresses: Vec<Option<usize>> = match memory.words(&methods) {
+            Some(addresses) => addresses.into_iter().map(Some).collect(),
+            // One address that cannot be read keeps the others from being read together.
+            None => methods.iter().map(|method| memory.word(*method)).collect(),
         };
         let (mut waiting, mut over) = (Vec::new(), Vec::new());
         let mut moved = Vec::new();
         for (class, address) in under_way.into_iter().zip(addresses) {
-            if address == class.address && class.since.elapsed() < LONGEST {
+            if address == Some(class.address) && class.since.elapsed() < LONGEST {
                 waiting.push(class);
                 continue;
             }
-            if self.noted_address(class.method) != Some(address) {
+            if address.is_some() && self.noted_address(class.method) != address {
                 moved.push(class.class.local());
             }
             over.push(class.class);
