@@ -4,6 +4,7 @@
 //! address. To JVM TI, the old version of a changed method is another method with an id of its own. So an address is
 //! noted before the JVM replaces it, and the new address as soon as the JVM has made it.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::engine::{Engine, Thing};
@@ -120,8 +121,10 @@ impl Engine {
         let threads = self.jvmti.threads(jni).unwrap_or_default();
         for threads in threads.chunks(THREADS) {
             let stacks = self.jvmti.stacks(jni, threads, FRAMES).unwrap_or_default();
-            for frame in stacks.iter().flat_map(|stack| &stack.frames) {
-                self.note_version(jni, frame.method);
+            let frames = stacks.iter().flat_map(|stack| &stack.frames);
+            let methods: HashSet<MethodKey> = frames.map(|frame| frame.method).collect();
+            for method in methods {
+                self.note_version(jni, method);
             }
         }
     }
