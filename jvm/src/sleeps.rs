@@ -83,8 +83,8 @@ fn is_of_other_library(function: *const c_void) -> bool {
 fn originals() -> [usize; 2] {
     static FOUND: OnceLock<[usize; 2]> = OnceLock::new();
     *FOUND.get_or_init(|| {
-        // Since JDK 20, the argument of both functions is in nanoseconds. Earlier JDKs have only `JVM_Sleep`, with
-        // milliseconds.
+        // Since JDK 21, the argument of both functions is in nanoseconds (JDK-8305092). Earlier JDKs have only
+        // `JVM_Sleep`, with milliseconds.
         let names = [c"JVM_Sleep", c"JVM_SleepNanos"];
         // SAFETY: the names end in a zero byte; the library is loaded, or nothing happens.
         unsafe {
@@ -100,7 +100,7 @@ fn originals() -> [usize; 2] {
 /// Sets the unit of the JVM's function by the version of Java, when the JVM is initialised. Returns whether sleeps are
 /// seen.
 pub fn learn(jvmti: Jvmti) -> bool {
-    if (1..20).contains(&jvmti.java_version()) {
+    if (1..21).contains(&jvmti.java_version()) {
         UNIT.store(MILLISECOND, Ordering::Release);
     }
     !ORIGINAL.load(Ordering::Acquire).is_null()
