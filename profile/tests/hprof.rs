@@ -314,6 +314,7 @@ fn monitors() -> MonitorTables {
             },
         ],
         lost_waits: 8,
+        lost_sleeps: 9,
         dump: MonitorDump {
             threads: vec![state(0), state(1)],
             monitors: vec![monitor(0, 1), monitor(1, 0)],
@@ -336,7 +337,7 @@ fn monitors_are_written_beside_a_profile() {
         .expect("memory can be written");
     let written = String::from_utf8_lossy(&text);
     for part in [
-        "\n8 further events of Object.wait and Thread.sleep are left out.\n",
+        "\n8 further events of Object.wait are left out.\n9 further events of Thread.sleep are left out.\n",
         "\nDeadlock: each of these threads waits for the next one: one, two.\n",
         "\nWAITED: MONITOR Lshop/Lock;, time_waited=5, thread 200002\nSLEEP: timeout=6, thread 200001\n",
         "\nMONITOR TIME BEGIN (total = 4 ms) ",

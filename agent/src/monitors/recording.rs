@@ -9,6 +9,7 @@ use loadhook_profile::format::hprof::WaitEvent;
 use loadhook_rewrite::symbol::text;
 
 use super::blockers::Blockers;
+use super::events::{Event, Events, Lost};
 use super::frames::{Names, Who, class_name, descriptor};
 use super::holders::Holders;
 use super::lock_support;
@@ -18,9 +19,6 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
 use crate::locks::lock;
-
-/// Maximum number of events of `Object.wait` and `Thread.sleep` that are kept. Further events are only counted.
-const MOST_EVENTS: usize = 10_000;
 
 /// Maximum number of waits under way that are kept.
 const MOST_UNDER_WAY: usize = 1 << 20;
@@ -64,18 +62,15 @@ pub(super) struct State {
     /// The part of `sums` that HPROF's tables do not show any more.
     pub(super) shown: Sums,
     /// Events of `Object.wait` and `Thread.sleep`, for HPROF.
-    pub(super) events: Vec<Event>,
-    /// Number of events that were not kept.
-    pub(super) lost: u64,
+    pub(super) events: Events,
 }
 
 /// The waits that HPROF's tables have shown.
 pub(crate) struct WaitsSoFar {
     pub(super) sums: Sums,
-    /// Number of events of `Object.wait` and `Thread.sleep`.
+    /// Number of events of `Object.wait` and `Thread.sleep` that were kept.
     pub(super) events: usize,
-    /// Number of events that were not kept.
-    pub(super) lost: u64,
+    pub(super) lost: Lost,
 }
 
 /// The way in which a thread waits. Part of the key of a wait under way, because a thread that parks may at the same
@@ -94,23 +89,6 @@ struct Begun {
     at: Instant,
     /// Number of the place where the thread waits; `None` if there was no room for the place.
     place: Option<u32>,
-}
-
-/// An event for HPROF: a thread begins or ends to wait in `Object.wait`, or begins to sleep.
-#[derive(Clone)]
-pub(super) struct Event {
-    pub(super) thread: Who,
-    pub(super) event: WaitEvent,
-}
-
-impl State {
-    fn note(&mut self, event: Event) {
-        if self.events.len() < MOST_EVENTS {
-            self.events.push(event);
-        } else {
-            self.lost += 1;
-        }
-    }
 }
 
 impl Monitors {
@@ -146,9 +124,7 @@ impl Monitors {
     pub(crate) fn begin_anew(&self, so_far: WaitsSoFar) {
         let mut state = lock(&self.state);
         state.shown = so_far.sums;
-        let events = so_far.events.min(state.events.len());
-        state.events.drain(..events);
-        state.lost = state.lost.saturating_sub(so_far.lost);
+        state.events.forget(so_far.events, so_far.lost);
     }
 
     /// Finds the fields that the handlers of events need. Returns whether the events can be enabled.
@@ -364,6 +340,10 @@ impl Monitors {
 
     /// Handles the beginning of `Thread.sleep` in the calling thread.
     pub(crate) fn sleeps(&self, jvmti: Jvmti, jni: Jni<'_>, timeout: Duration) {
+        // This comes first, because a program that has filled the room for its sleeps sleeps often.
+        if !lock(&self.state).events.takes_sleep() {
+            return;
+        }
         let who = jni.framed(|jni| {
             let thread = jvmti.current_thread(jni).ok()?;
             self.names.thread(jni, thread)
@@ -376,7 +356,7 @@ impl Monitors {
 
     /// Notes an event of `Object.wait` or `Thread.sleep`.
     fn note(&self, thread: Who, event: WaitEvent) {
-        lock(&self.state).note(Event { thread, event });
+        lock(&self.state).events.add(Event { thread, event });
     }
 
     /// Handles `ThreadEnd` and `VirtualThreadEnd`.

@@ -36,10 +36,11 @@ impl Monitors {
         let mut methods = ProfileMethods::of(profile);
         let (depth, names) = (self.depth(), &self.names);
         let dump = dump(instrumentation, jni, depth, names, &mut methods, profile);
-        let (sums, shown, events, lost_waits) = {
+        let (sums, shown, events, lost) = {
             let state = lock(&self.state);
             let (sums, shown) = (state.sums.clone(), state.shown.clone());
-            (sums, shown, state.events.clone(), state.lost)
+            let events = state.events.kept().to_vec();
+            (sums, shown, events, state.events.lost())
         };
         let number_of_events = events.len();
         if sums.lost() > 0 {
@@ -76,13 +77,14 @@ impl Monitors {
         let tables = MonitorTables {
             contentions,
             waits,
-            lost_waits,
+            lost_waits: lost.waits,
+            lost_sleeps: lost.sleeps,
             dump,
         };
         let so_far = WaitsSoFar {
             sums,
             events: number_of_events,
-            lost: lost_waits,
+            lost,
         };
         (tables, so_far)
     }

@@ -84,8 +84,8 @@ pub fn begin_text<W: Write>(
     let date = date(profile);
     let numbers = Numbers::default();
     let tables = Tables::new(profile, monitors, detail, options, Part::All, numbers);
-    let lost = monitors.map_or(0, |monitors| monitors.lost_waits);
-    let introduction = introduction(profile, lost, detail.has_heap) + &tables.deadlocks(profile);
+    let introduction =
+        introduction(profile, monitors, detail.has_heap) + &tables.deadlocks(profile);
     let mut writer = Writer::new(out, &date, &introduction)?;
     for (serial, thread) in threads(profile, options, &numbers) {
         let start = ThreadStart {
@@ -170,7 +170,7 @@ fn is_jdk_11(jvm: &str) -> bool {
 }
 
 /// Returns the text above the records.
-fn introduction(profile: &Profile, lost_waits: u64, has_heap: bool) -> String {
+fn introduction(profile: &Profile, monitors: Option<&MonitorTables>, has_heap: bool) -> String {
     let version = &profile.header.version;
     let mut text = format!("Written by Loadhook {version} in the text format of HPROF.\n");
     match profile.allocations.as_ref().map(|found| found.seen) {
@@ -188,9 +188,13 @@ fn introduction(profile: &Profile, lost_waits: u64, has_heap: bool) -> String {
     if has_heap {
         text += OBJECTS_OF_PROFILER;
     }
-    if lost_waits > 0 {
-        text +=
-            &format!("{lost_waits} further events of Object.wait and Thread.sleep are left out.\n");
+    let lost = monitors.map_or((0, 0), |monitors| {
+        (monitors.lost_waits, monitors.lost_sleeps)
+    });
+    for (lost, method) in [(lost.0, "Object.wait"), (lost.1, "Thread.sleep")] {
+        if lost > 0 {
+            text += &format!("{lost} further events of {method} are left out.\n");
+        }
     }
     text
 }

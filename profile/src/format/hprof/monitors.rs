@@ -21,8 +21,10 @@ pub struct MonitorTables {
     pub contentions: Vec<Contention>,
     /// Events of `Object.wait` and `Thread.sleep`, in the order of time.
     pub waits: Vec<Waiting>,
-    /// Number of events that were not kept.
+    /// Number of events of `Object.wait` that were not kept.
     pub lost_waits: u64,
+    /// Number of events of `Thread.sleep` that were not kept.
+    pub lost_sleeps: u64,
     /// Monitors and threads at the end.
     pub dump: MonitorDump,
 }
