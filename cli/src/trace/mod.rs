@@ -122,8 +122,11 @@ fn trace(
     if let Ok(Reply::Latencies(latencies)) = agent.ask(&Request::Latencies) {
         view.latencies = latencies;
     }
-    // If the agent has left, it has taken its probes out.
-    if let Ok(Reply::Error(error)) = agent.ask(&Request::Untrace) {
+    // If the agent has left, it has taken its probes out. The first error may be its farewell, which it sends without
+    // being asked. After that it replies no more.
+    if let Ok(Reply::Error(error)) = agent.ask(&Request::Untrace)
+        && let Ok(Reply::Error(_)) = agent.ask(&Request::Untrace)
+    {
         say!(
             "loadhook: the probes of the trace cannot be taken out ({error}); they stay until the agent leaves"
         );
