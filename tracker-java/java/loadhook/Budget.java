@@ -19,11 +19,12 @@ final class Budget {
     /** The free heap that makes a question about it needless for a while, see {@link #hasRoomForCall}. */
     private static final long PLENTY = 8 << 20;
     /** The number of recorded calls, and the nanoseconds, for which no question about the heap is asked. */
-    private static final int TRUSTED_CALLS = 16;
+    private static final long TRUSTED_CALLS = 16;
     private static final long TRUSTED_NANOS = 1000000;
-    /** The time of the last question, by {@link System#nanoTime}, and the number of calls that still need none. */
+    /** The number of calls of all threads that still need no question. May fall a little below 0. */
+    private static final AtomicLong TRUSTED = new AtomicLong();
+    /** The time of the last question whose answer was that much is free, by {@link System#nanoTime}. */
     private static long asked;
-    private static int trusted;
     /** The memory that {@link #keep} reserves; nothing else refers to it. */
     private static byte[] kept;
 
@@ -74,19 +75,20 @@ final class Budget {
 
     /**
      * Returns whether there are a few kilobytes for the record of a traced call that ends now. Asking the JVM for
-     * its free heap takes a tenth of the time of a record, so if much is free, the next calls are not asked for.
-     * Threads that ask at the same time may count some calls too few.
+     * its free heap takes a tenth of the time of a record, so if much is free, the next calls are not asked for:
+     * so many of all threads together, and only for a while.
      */
     static boolean hasRoomForCall(long now) {
+        long left = TRUSTED.get();
         long since = now - asked;
-        int left = trusted;
-        if (left > 0 && since >= 0 && since < TRUSTED_NANOS) {
-            trusted = left - 1;
+        if (left > 0 && since >= 0 && since < TRUSTED_NANOS && TRUSTED.getAndAdd(-1) > 0) {
             return true;
         }
         long free = free();
-        asked = now;
-        trusted = free > PLENTY ? TRUSTED_CALLS : 0;
+        // If another thread has changed the number meanwhile, the next call asks again.
+        if (free > PLENTY && TRUSTED.compareAndSet(left, TRUSTED_CALLS)) {
+            asked = now;
+        }
         return free > 1 << 20;
     }
 
