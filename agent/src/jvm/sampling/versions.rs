@@ -1,8 +1,9 @@
 //! Keeps track of methods whose classes are redefined, by Loadhook or by another agent.
 //!
 //! A redefinition gives each method of a class a new address. A call that is under way keeps its old code at the old
-//! address. To JVM TI, the old version of a changed method is another method with an id of its own. So an address is
-//! noted before the JVM replaces it, and the new address as soon as the JVM has made it.
+//! address. To JVM TI, the old version of a changed method is another method with an id of its own. An old version with
+//! the same bytecode has none. So an address is noted before the JVM replaces it, and the new address as soon as the
+//! JVM has made it.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -29,8 +30,8 @@ const FRAMES: i32 = 2048;
 
 impl Engine {
     /// Handles a class that is about to be redefined: notes its methods if their present addresses are not noted.
-    /// [`note_redefined_classes`](Self::note_redefined_classes) notes them again at their new addresses. Until then, the
-    /// handler writes addresses that it does not find.
+    /// [`note_redefined_classes`](Self::note_redefined_classes) notes them again at their new addresses. Until then,
+    /// the handler writes addresses that it does not find.
     pub(super) fn begin_redefinition(&self, jni: Jni<'_>, class: Local<'_>) {
         let first = self
             .jvmti
@@ -116,7 +117,8 @@ impl Engine {
     }
 
     /// Notes the old versions of methods that are under way in any thread. An agent that left before, or another agent,
-    /// may have redefined their classes, and the JVM lists only the present versions.
+    /// may have redefined their classes, and the JVM lists only the present versions. Finds only versions with an id of
+    /// their own: those whose bytecode has changed.
     pub(super) fn note_versions_under_way(&self, jni: Jni<'_>) {
         let threads = self.jvmti.threads(jni).unwrap_or_default();
         for threads in threads.chunks(THREADS) {
