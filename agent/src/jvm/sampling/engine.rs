@@ -356,6 +356,10 @@ impl Engine {
                 .map(|frame| RawFrame::of(frame.load(Ordering::Relaxed))),
         );
         drop(desk);
+        if self.shared.methods.is_filling() {
+            // A redefinition has begun meanwhile, so the walk may have found addresses in place of methods.
+            return;
+        }
         // In a method whose class was redefined meanwhile, the walk finds the noted method, and JVM TI names the old
         // version.
         let expected: Vec<MethodKey> = self
