@@ -83,7 +83,7 @@ pub(super) struct MethodTable {
     /// The number of places in use, including the places of removed methods.
     used: AtomicU32,
     /// True if methods may be missing in the table: until the methods of the classes loaded at `VMInit` are entered,
-    /// while classes are being redefined, and from the time on when methods of unloadable classes are no longer entered.
+    /// while classes are being redefined, and for good once methods of unloadable classes are no longer entered.
     is_filling: AtomicBool,
 }
 
