@@ -165,12 +165,16 @@ impl Run {
             "JudgedVirtual.java",
         ];
         let sources = sources.map(|source| folder.join(source));
-        let classes = source::compile_once("Judged", &sources, |javac| {
-            // `-Xjcov` adds an attribute to the code of methods that the rewriter does not know, as for old coverage
-            // tools.
-            javac
-                .args(["-g", "-Xjcov", "--release", "11"])
-                .args(&sources);
+        // `-Xjcov`, an option for coverage tools of those years, adds an attribute to the code of methods that the
+        // rewriter does not know. Our own agent leaves such methods out, so the programs that it watches lack it.
+        let (name, coverage) = if self.program == "Judged" {
+            ("JudgedWithCoverage", Some("-Xjcov"))
+        } else {
+            ("Judged", None)
+        };
+        let classes = source::compile_once(name, &sources, |javac| {
+            javac.arg("-g").args(coverage).args(["--release", "11"]);
+            javac.args(&sources);
             Ok(())
         })?;
         let mut java = Jdk::find(self.feature)?.java();
