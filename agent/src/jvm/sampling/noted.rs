@@ -189,6 +189,12 @@ impl NotedMethods {
         let old = std::mem::replace(&mut method.address, address);
         // The old address is kept, because frames of the old code may still be on stacks.
         let class = method.class;
+        if table.find(address) == Some(number)
+            && let Some(Some(class)) = self.classes.get_mut(class as usize)
+        {
+            // The method has had this address before. The search is long, but rare.
+            class.old.retain(|old| *old != (address, number));
+        }
         self.keep_old(table, class, old, number);
         table.insert(address, number)
     }
@@ -198,12 +204,7 @@ impl NotedMethods {
         let Some(Some(class)) = self.classes.get_mut(class as usize) else {
             return;
         };
-        // A method may have had an address more than once.
-        let entry = (address, number);
-        if let Some(before) = class.old.iter().position(|old| *old == entry) {
-            class.old.remove(before);
-        }
-        class.old.push_back(entry);
+        class.old.push_back((address, number));
         if class.old.len() > MAX_OLD
             && let Some((oldest, number)) = class.old.pop_front()
         {
@@ -428,7 +429,7 @@ mod tests {
         assert_eq!((table.find(a), table.find(b)), (first, first));
         let old = &noted.classes[0].as_ref().unwrap().old;
         let of_first = old.iter().filter(|(_, method)| Some(*method) == first);
-        assert_eq!(of_first.count(), 2, "no address is kept twice");
+        assert_eq!(of_first.count(), 1, "the present address is not an old one");
     }
 
     #[test]
