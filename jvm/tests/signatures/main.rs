@@ -79,7 +79,13 @@ const CALLED_SINCE_21: [(&str, &str); 4] = [
 /// Java class, or handles a signal.
 fn is_undeclared(function: &str) -> bool {
     function.starts_with("Java_")
-        || ["define_class_0", "define_anonymous_class_0", "on_signal"].contains(&function)
+        || [
+            "define_class_0",
+            "define_anonymous_class_0",
+            "loadhook_sleep",
+            "on_signal",
+        ]
+        .contains(&function)
 }
 
 /// Returns the functions that the JVM calls and that the headers of a JDK of this feature release declare.

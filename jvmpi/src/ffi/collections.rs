@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jni_calls::Argument;
 use loadhook_jvm::reference::Local;
+use loadhook_jvm::sys::event as jvmti_event;
 
 use super::layer::{self, NO_DATA};
 use super::{allocations, definitions};
@@ -49,11 +50,15 @@ pub(super) fn finished() {
 
 /// Queues the end of the object with this id, if any profiler wants an event about it.
 pub(super) fn freed(id: ObjectId) {
-    let events = [event::OBJECT_FREE, event::CLASS_UNLOAD, event::GC_FINISH];
-    let is_needed = events.iter().any(|event| layer::enabled(*event) != 0);
-    if allocations::is_last_end(id) && is_needed {
+    if allocations::is_last_end(id) && needs_ends() {
         queue().freed.push(id);
     }
+}
+
+/// Returns whether a profiler has enabled an event for which the ends of objects must be known.
+fn needs_ends() -> bool {
+    let events = [event::OBJECT_FREE, event::CLASS_UNLOAD, event::GC_FINISH];
+    events.iter().any(|event| layer::enabled(*event) != 0)
 }
 
 pub(super) fn disable() {
@@ -140,9 +145,14 @@ pub(super) fn deliver(jni: Jni<'_>) {
 
 fn deliver_alone(jni: Jni<'_>) {
     if let Some(jvmti) = layer::jvmti() {
-        // The JVM reports dead objects late. A search by tag makes it report all dead objects that it knows. No object
-        // has the tag 1.
+        // The JVM reports dead objects late. Up to JDK 15 a search by tag makes it report all dead objects that it knows.
+        // No object has the tag 1.
         jvmti.object_with_tag(jni, 1);
+        // From JDK 16 on, it reports them when the event is enabled, even again, and then waits for a thread of its own
+        // that is just reporting some.
+        if needs_ends() {
+            let _ = jvmti.notify(jvmti_event::OBJECT_FREE, true);
+        }
     }
     if is_disabled() {
         return;

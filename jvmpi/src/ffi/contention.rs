@@ -21,7 +21,7 @@ use loadhook_jvm::reference::Local;
 use super::announcing::{self, Sending, of_end, of_exit};
 use super::layer::{self, Profilers};
 use super::thread_record::{Entering, Thread};
-use super::{definitions, threads};
+use super::{definitions, threads, virtual_ids};
 use crate::abi::{EnvId, ObjectId, event};
 
 /// Monitors for which threads wait, by the ids of their objects.
@@ -205,7 +205,20 @@ fn begin(
 /// Asks the JVM for the owner of a monitor for which the calling thread waits.
 fn find_owner(jni: Jni<'_>, object: Local<'_>) -> Option<Arc<Thread>> {
     let usage = layer::jvmti()?.monitor_threads(jni, object).ok()?;
+    // At some moments JDK 21 names the carrier of the virtual thread that owns the monitor.
+    if virtual_ids::are_used() && is_carrier(jni, usage.owner) {
+        return None;
+    }
     threads::find(threads::env_of(jni, usage.owner))
+}
+
+/// Returns whether a thread, which may be null, is one of the JDK's that run virtual threads.
+fn is_carrier(jni: Jni<'_>, thread: Local<'_>) -> bool {
+    let signature = || {
+        let class = jni.class_of(thread).ok()?;
+        layer::jvmti()?.class_signature(class).ok()
+    };
+    !thread.is_null() && signature().is_some_and(|it| it == b"Ljdk/internal/misc/CarrierThread;")
 }
 
 /// Notes that profilers have been told of a wait, and the owner that was found when `ended` waits had ended. If the

@@ -25,6 +25,12 @@ fn number(jni: Jni<'_>, thread: Local<'_>) -> Option<Long> {
     jni.long_field(thread, *NUMBER.get()?).ok()
 }
 
+/// Returns whether a virtual thread has had an id, so that profilers see virtual threads as threads.
+pub(super) fn are_used() -> bool {
+    let ids = IDS.read().unwrap_or_else(PoisonError::into_inner);
+    ids.is_some()
+}
+
 /// Returns the id of a virtual thread; null if it has none.
 pub(super) fn find(jni: Jni<'_>, thread: Local<'_>) -> EnvId {
     let Some(number) = number(jni, thread) else {
