@@ -84,6 +84,7 @@ fn is_undeclared(function: &str) -> bool {
             "define_anonymous_class_0",
             "loadhook_sleep",
             "on_signal",
+            "sleep",
         ]
         .contains(&function)
 }
