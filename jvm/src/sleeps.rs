@@ -53,6 +53,11 @@ pub fn replacement<S: Sleeps>(function: *mut c_void) -> Option<*mut c_void> {
     if function.is_null() || !is_jvms() && !is_of_other_library(function) {
         return None;
     }
+    let before = ORIGINAL.load(Ordering::Acquire);
+    if !before.is_null() && before != function && !is_jvms() {
+        // The other library may call this one already, and the two must not call each other without end.
+        return None;
+    }
     let _ = SLEEP.set(sleep::<S>);
     ORIGINAL.store(function, Ordering::Release);
     Some(own_function().cast_mut())

@@ -6,17 +6,17 @@
 //! so that no id becomes invalid meanwhile.
 
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jni_calls::Argument;
+use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::reference::Local;
-use loadhook_jvm::sys::event as jvmti_event;
 
 use super::layer::{self, NO_DATA};
-use super::{allocations, definitions};
+use super::{allocations, definitions, own};
 use crate::abi::{Data, GcInfo, ObjectId, event};
 
 /// Collections and freed objects whose events were not sent yet.
@@ -35,8 +35,21 @@ static WAKE: Condvar = Condvar::new();
 static DISABLED: AtomicI32 = AtomicI32::new(0);
 static DELIVERING: AtomicBool = AtomicBool::new(false);
 static HAS_THREAD: AtomicBool = AtomicBool::new(false);
-/// The longest wait for another thread that is sending the events.
+/// The longest wait for another thread that is sending the events, or for the JVM's thread that reports dead objects.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The first version of Java in which a thread of the JVM reports dead objects, some time after the collection.
+const REPORTS_LATE: u32 = 16;
+/// The tag of a sentinel that has no id. Ids are larger.
+const SENTINEL_TAG: ObjectId = 2;
+/// If no object is reported as dead for so long after the sentinel, all are reported.
+const QUIET: Duration = Duration::from_millis(30);
+/// The tag of the sentinel: an object that was dead before a collection, and is not reported yet. 0 if there is none.
+static SENTINEL: AtomicUsize = AtomicUsize::new(0);
+/// Number of objects that the JVM has reported as dead.
+static REPORTED: AtomicU64 = AtomicU64::new(0);
+/// Number of collections that have ended.
+static ENDED: AtomicU64 = AtomicU64::new(0);
 
 fn queue() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -44,13 +57,16 @@ fn queue() -> MutexGuard<'static, Queue> {
 
 /// Queues the end of a collection.
 pub(super) fn finished() {
+    ENDED.fetch_add(1, Ordering::SeqCst);
     queue().finished += 1;
     WAKE.notify_all();
 }
 
 /// Queues the end of the object with this id, if any profiler wants an event about it.
 pub(super) fn freed(id: ObjectId) {
-    if allocations::is_last_end(id) && needs_ends() {
+    REPORTED.fetch_add(1, Ordering::SeqCst);
+    let _ = SENTINEL.compare_exchange(id, 0, Ordering::SeqCst, Ordering::SeqCst);
+    if id != SENTINEL_TAG && allocations::is_last_end(id) && needs_ends() {
         queue().freed.push(id);
     }
 }
@@ -86,8 +102,53 @@ pub(super) fn run(jni: Jni<'_>) {
     let Some(jvmti) = layer::jvmti().filter(|_| !is_disabled()) else {
         return;
     };
+    let is_late = own::java_version() >= REPORTS_LATE && needs_ends();
+    if is_late {
+        make_sentinel(jni, jvmti);
+    }
+    let ended = ENDED.load(Ordering::SeqCst);
     if jvmti.collect_garbage().is_ok() {
+        // A JVM without collections reports no dead objects.
+        if is_late && ENDED.load(Ordering::SeqCst) != ended {
+            wait_for_reports();
+        }
         deliver(jni);
+    }
+}
+
+/// Makes an object that nothing refers to, and notes its tag.
+fn make_sentinel(jni: Jni<'_>, jvmti: Jvmti) {
+    SENTINEL.store(0, Ordering::SeqCst);
+    let _ = jni.framed(|jni| {
+        let class = jni.find_class(c"java/lang/Object").ok()?;
+        let object = jni.alloc_object(class).ok()?;
+        let mut tag = jvmti.tag(object).ok()? as ObjectId;
+        if tag == 0 {
+            jvmti.set_tag(object, SENTINEL_TAG as i64).ok()?;
+            tag = SENTINEL_TAG;
+        }
+        SENTINEL.store(tag, Ordering::SeqCst);
+        Some(())
+    });
+}
+
+/// Waits until the JVM has reported the objects that a collection has found dead. To call a function of JVM TI that
+/// waits for the reporting thread would be wrong: HotSpot then keeps the calling thread from safepoints, and the
+/// reporting thread may wait for one.
+fn wait_for_reports() {
+    let began = Instant::now();
+    let pause = || {
+        std::thread::sleep(Duration::from_millis(1));
+        began.elapsed() < PATIENCE
+    };
+    while SENTINEL.load(Ordering::SeqCst) != 0 && pause() {}
+    let mut reported = REPORTED.load(Ordering::SeqCst);
+    let mut since = Instant::now();
+    while since.elapsed() < QUIET && pause() {
+        let now = REPORTED.load(Ordering::SeqCst);
+        if now != reported {
+            (reported, since) = (now, Instant::now());
+        }
     }
 }
 
@@ -145,14 +206,9 @@ pub(super) fn deliver(jni: Jni<'_>) {
 
 fn deliver_alone(jni: Jni<'_>) {
     if let Some(jvmti) = layer::jvmti() {
-        // The JVM reports dead objects late. Up to JDK 15 a search by tag makes it report all dead objects that it knows.
-        // No object has the tag 1.
+        // The JVM reports dead objects late. A search by tag makes it report all dead objects that it knows, if it does
+        // not report them by a thread of its own. No object has the tag 1.
         jvmti.object_with_tag(jni, 1);
-        // From JDK 16 on, it reports them when the event is enabled, even again, and then waits for a thread of its own
-        // that is just reporting some.
-        if needs_ends() {
-            let _ = jvmti.notify(jvmti_event::OBJECT_FREE, true);
-        }
     }
     if is_disabled() {
         return;

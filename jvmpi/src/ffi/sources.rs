@@ -262,7 +262,9 @@ fn switch(jvmti: Jvmti, source: c_int, bit: u64, needed: bool) {
     if source == jvmti_event::SAMPLED_OBJECT_ALLOC && needed {
         let _ = jvmti.set_heap_sampling_interval(0);
     }
-    if source == jvmti_event::MONITOR_CONTENDED_ENTERED && needed {
+    // A change may be made again because another thread has disturbed it. Then no wait is forgotten.
+    let begins = needed && ENABLED.load(Ordering::SeqCst) & bit == 0;
+    if source == jvmti_event::MONITOR_CONTENDED_ENTERED && begins {
         contention::forget();
     }
     let is_hook = source == jvmti_event::CLASS_FILE_LOAD_HOOK;
