@@ -106,22 +106,25 @@ fn monitors(feature: u32) -> Result<()> {
 /// enters after a wait. It is missing only if the JVM does not say who had the lock.
 fn hot_lock(feature: u32) -> Result<()> {
     one_hot_lock(feature)?;
-    hot_locks(Run::new(feature, "hot_lock", ""), &["3000", "2"], 2)
+    hot_locks(Run::new(feature, "hot_lock", ""), &["3000", "2"], ENOUGH, 2)
 }
 
 fn one_hot_lock(feature: u32) -> Result<()> {
-    hot_locks(Run::new(feature, "hot_lock", ""), &["3000", "1"], 2)
+    hot_locks(Run::new(feature, "hot_lock", ""), &["3000", "1"], ENOUGH, 2)
 }
 
-/// Runs the judge of hot locks. There is an exit for one wait in `most` at least.
-fn hot_locks(run: Run, arguments: &[&str], most: i64) -> Result<()> {
+/// The number of waits from which on the number of exits says something.
+const ENOUGH: i64 = 20;
+
+/// Runs the judge of hot locks. There are `least` waits at least, and an exit for one wait in `most` if there are enough.
+fn hot_locks(run: Run, arguments: &[&str], least: i64, most: i64) -> Result<()> {
     let output = run.program("JudgedHot", arguments).judged(1)?;
     agree(&output, &["total holds"])?;
     let numbers = numbers(&String::from_utf8_lossy(&output.stderr))?;
     let [enters, exits] = ["total enters", "total exits"].map(|name| numbers[name]);
     // On a quiet and on a busy machine nearly all were there.
     ensure!(
-        enters >= 20 && exits <= enters && most * exits >= enters,
+        enters >= least && exits <= enters && (enters < ENOUGH || most * exits >= enters),
         "{arguments:?}: {enters} enters, {exits} exits"
     );
     Ok(())
@@ -141,7 +144,8 @@ fn hot_locks_of_virtual_threads() -> Result<()> {
             let run = Run::new(feature, "hot_lock", "").virtual_threads();
             let run = run.jvm(&[CARRIERS]);
             let most = if feature < 23 { 2 } else { 10 };
-            hot_locks(run, &["3000", locks, "virtual"], most)
+            // A virtual thread often has the lock before it would wait: 15 waits in 12,000 rounds were seen.
+            hot_locks(run, &["3000", locks, "virtual"], 1, most)
                 .with_context(|| format!("JDK {feature}"))?;
         }
     }
