@@ -21,7 +21,7 @@ use crate::jni::Jni;
 use crate::jvmti::Jvmti;
 use crate::sys::{Long, Object};
 
-/// What a library does when a thread sleeps. The thread itself calls these functions. A panic in them is caught.
+/// The functions that a library runs before and after a sleep. The sleeping thread calls them. A panic in them is caught.
 pub trait Sleeps {
     /// A value that is passed from the beginning of a sleep to its end.
     type Begun;
