@@ -4,8 +4,8 @@
 //! A library enables `NativeMethodBind` before the JVM binds its native methods, and passes each function to
 //! [`replacement`]. The binding is never undone: a library that has nothing to do any more returns at once.
 //!
-//! The JVM passes the replacement of one library to the next one, so two libraries of Loadhook call each other. Each finds
-//! the other's function by its name.
+//! The JVM passes the replacement of one library to the next one, so the second library of Loadhook calls the first. It
+//! finds the first one's function by its name.
 //!
 //! Virtual threads do not call the native method, because for the JVM they do not sleep, but park.
 
@@ -21,7 +21,8 @@ use crate::jni::Jni;
 use crate::jvmti::Jvmti;
 use crate::sys::{Long, Object};
 
-/// The functions that a library runs before and after a sleep. The sleeping thread calls them. A panic in them is caught.
+/// The functions that a library runs before and after a sleep. The sleeping thread calls them. A panic in them is
+/// caught.
 pub trait Sleeps {
     /// A value that is passed from the beginning of a sleep to its end.
     type Begun;
