@@ -48,4 +48,4 @@ mod selection;
 
 pub use instrumenter::{Instrumented, Instrumenter};
 pub use not_instrumented::{NotInstrumented, SkipReason, TRIVIAL};
-pub use selection::{CallProbes, Ids, MAX_TRIVIAL_INSTRUCTIONS, Selection, Traced};
+pub use selection::{CallProbes, Ids, MAX_TRIVIAL_INSTRUCTIONS, ProbesLeft, Selection, Traced};

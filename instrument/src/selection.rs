@@ -18,6 +18,17 @@ pub enum CallProbes {
     Count,
 }
 
+/// The probes that are left of a method's [`CallProbes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbesLeft {
+    /// Those that the selection says.
+    All,
+    /// [`CallProbes::Count`].
+    Count,
+    /// No probes.
+    Nothing,
+}
+
 /// The choice of methods that get [`Probes::trace`].
 #[derive(Clone, Debug)]
 pub struct Traced {
@@ -94,10 +105,9 @@ pub trait Ids {
     /// method after all, the id is unused.
     fn method(&mut self, method: &Member<'_, '_>) -> u32;
 
-    /// Returns whether the method of this id gets weaker probes than the selection says: [`CallProbes::Count`]
-    /// instead of [`CallProbes::Timing`], and none instead of [`CallProbes::Count`].
-    fn is_lowered(&self, _id: u32) -> bool {
-        false
+    /// Returns the probes that are left of those that the selection says for the method of this id.
+    fn probes_left(&self, _id: u32) -> ProbesLeft {
+        ProbesLeft::All
     }
 
     /// Returns whether the class gets no probes but [`Probes::trace`].
@@ -191,24 +201,21 @@ impl<I: Ids, F: FnMut(&Filter)> Selector for ClassSelector<'_, I, F> {
 impl<I: Ids, F> ClassSelector<'_, I, F> {
     /// Chooses the probes that count or time the calls of a method.
     fn choose_call_probes(&mut self, method: &Member<'_, '_>, probes: &mut Probes) {
-        match self.selection.calls {
-            None => {}
-            Some(CallProbes::Count) => {
-                let id = self.ids.method(method);
-                probes.count = (!self.ids.is_lowered(id)).then_some(id);
-            }
-            Some(CallProbes::Timing) => {
-                if !self.selection.all && method.is_trivial(MAX_TRIVIAL_INSTRUCTIONS) {
-                    self.trivial.push(method.index());
-                } else {
-                    let id = Some(self.ids.method(method));
-                    if id.is_some_and(|id| self.ids.is_lowered(id)) {
-                        probes.count = id;
-                    } else {
-                        probes.timing = id;
-                    }
-                }
-            }
+        let Some(calls) = self.selection.calls else {
+            return;
+        };
+        if calls == CallProbes::Timing
+            && !self.selection.all
+            && method.is_trivial(MAX_TRIVIAL_INSTRUCTIONS)
+        {
+            self.trivial.push(method.index());
+            return;
+        }
+        let id = self.ids.method(method);
+        match (calls, self.ids.probes_left(id)) {
+            (CallProbes::Timing, ProbesLeft::All) => probes.timing = Some(id),
+            (_, ProbesLeft::Nothing) => {}
+            _ => probes.count = Some(id),
         }
     }
 }

@@ -2,17 +2,21 @@
 
 use crate::tracker::client::MethodSum;
 
-/// A method keeps its probes if its mean time is at least this many times the cost of its probes. The probes then make
-/// a call at most two percent longer.
-const LONG: f64 = 50.0;
+/// A call is long if it takes at least this many times the cost of its probes.
+const LONG: f64 = 25.0;
 
-/// A method keeps its probes if they cost less than this part of the budget. The probes of 2,000 such methods together
-/// are within the budget.
-const SMALL: f64 = 1.0 / 2000.0;
+/// The part of the processor time that is considerable for one method.
+const CONSIDERABLE: f64 = 0.01;
+
+/// A method keeps its probes if they cost less than this part of what all probes may cost after the choice.
+const SMALL: f64 = 1.0 / 2500.0;
 
 /// A method with fewer calls than this in an interval keeps its probes. All these calls may still be under way, so that
 /// their times are not known yet.
 const FEW: u64 = 250;
+
+/// Compiled code is this many times faster than the code of a program that warms up.
+const FASTER: f64 = 4.0;
 
 /// After a choice, the remaining probes may cost this part of the budget. The rest is reserve for methods that become
 /// hot later: without a reserve, a few more calls would make the agent change classes again.
@@ -41,19 +45,34 @@ pub(super) struct TimedChoice {
 }
 
 impl TimedChoice {
+    /// Returns the mean time of a method's timed calls in nanoseconds.
+    ///
+    /// If many threads share few processors, other threads run during most of the elapsed time of short calls. So the
+    /// time of a method is limited to the processor time of the process, which is never less than the method's own.
+    fn mean(&self, method: &MethodSum) -> f64 {
+        (method.nanos as f64).min(self.cpu_ns) / method.calls as f64
+    }
+
+    /// Returns whether the timed calls of a method are long, and take a considerable part of the processor time.
+    pub(super) fn is_long(&self, method: &MethodSum) -> bool {
+        method.calls > 0
+            && method.nanos as f64 >= CONSIDERABLE * self.cpu_ns
+            && self.mean(method) >= LONG * self.call_ns
+    }
+
+    /// Returns whether the timed calls of a method will be short when the program's code has been compiled.
+    pub(super) fn gets_short(&self, method: &MethodSum) -> bool {
+        method.calls >= FEW && self.mean(method) < FASTER * LONG * self.call_ns
+    }
+
     /// Chooses methods to count only, from the calls in an interval.
     ///
     /// If the probes cost no more than the budget, no method is chosen. Otherwise methods are chosen in the order of
     /// their mean times, the shortest first, until the probes of the remaining methods cost half of the budget.
     /// `may_lose` returns whether a method may lose its probes. If it may not, the cost of its probes is left out of
     /// the sum, because the choice of other methods cannot make up for it.
-    pub(super) fn choose(self, seen: &[MethodSum], may_lose: impl Fn(u32) -> bool) -> Vec<u32> {
+    pub(super) fn choose(&self, seen: &[MethodSum], may_lose: impl Fn(u32) -> bool) -> Vec<u32> {
         let cost = |method: &MethodSum| method.calls as f64 * self.call_ns;
-        // If many threads share few processors, other threads run during most of the elapsed time of short calls. So
-        // the time of a method is limited to the processor time of the process, which is never less than the method's
-        // own.
-        let mean =
-            |method: &MethodSum| (method.nanos as f64).min(self.cpu_ns) / method.calls as f64;
         let allowed = self.allowed_ns;
         let called = seen.iter().filter(|method| method.calls > 0);
         let free: Vec<&MethodSum> = called.filter(|method| may_lose(method.id)).collect();
@@ -68,9 +87,7 @@ impl TimedChoice {
             allowed * AIM
         };
         let is_candidate = |method: &&MethodSum| {
-            method.calls >= FEW
-                && cost(method) >= allowed * SMALL
-                && mean(method) < LONG * self.call_ns
+            method.calls >= FEW && cost(method) >= aim * SMALL && !self.is_long(method)
         };
         let mut candidates = free;
         candidates.retain(is_candidate);
@@ -78,7 +95,7 @@ impl TimedChoice {
         // cost counts as half of the aim at most, and the probes of candidates may cost the other half.
         let losing: f64 = candidates.iter().copied().map(cost).sum();
         let mut probes = losing + (probes - losing).min(aim / 2.0);
-        candidates.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
+        candidates.sort_by(|a, b| self.mean(a).total_cmp(&self.mean(b)));
         let mut chosen = Vec::new();
         for method in candidates {
             if probes <= aim {
@@ -148,6 +165,7 @@ mod tests {
             id,
             calls,
             nanos: calls * mean,
+            counted: 0,
         }
     }
 
@@ -191,24 +209,46 @@ mod tests {
     }
 
     #[test]
-    fn short_calls_keep_a_part_of_a_budget_that_long_ones_exceed() {
-        let nested = (3..63).map(|id| method(id, 40_000, 1500));
+    fn the_shortest_of_long_calls_lose_their_probes() {
+        let nested = (3..63).map(|id| method(id, 40_000, 1500 + u64::from(id)));
         let seen: Vec<MethodSum> = nested
             .chain([method(1, 100_000, 30), method(2, 500_000, 20)])
             .collect();
-        // 20 ms are allowed. The probes of the 60 long methods cost 48 ms, those of the two short ones 2 ms and 10 ms.
-        assert_eq!(choose(&seen, 140e6, |_| true), [2]);
+        // 20 ms are allowed. The probes of the 60 long methods cost 48 ms, so twelve of them are within half of that.
+        let chosen = choose(&seen, 140e6, |_| true);
+        let expected: Vec<u32> = [2, 1].into_iter().chain(3..51).collect();
+        assert_eq!(chosen, expected);
     }
 
     #[test]
-    fn long_calls_and_rare_ones_keep_their_probes() {
+    fn rare_calls_keep_their_probes() {
         let seen = [
-            method(1, 100_000, 1000),
-            method(2, 400, 10),
+            method(1, 1000, 200),
+            method(2, 240, 10),
             method(3, 1_000_000, 99),
             method(4, 0, 0),
         ];
         assert_eq!(choose(&seen, 100e6, |_| true), [3]);
+    }
+
+    #[test]
+    fn methods_get_short_when_the_program_is_compiled() {
+        let choice = TimedChoice {
+            call_ns: 20.0,
+            allowed_ns: 10e6,
+            cpu_ns: 60e6,
+            is_warming_up: true,
+        };
+        for (calls, mean, expected) in [(300, 1999, true), (300, 2000, false), (240, 10, false)] {
+            assert_eq!(choice.gets_short(&method(1, calls, mean)), expected);
+        }
+        assert!(choice.is_long(&method(1, 2000, 500)));
+        assert!(!choice.is_long(&method(1, 2000, 499)));
+        let little = method(1, 1000, 500);
+        assert!(
+            !choice.is_long(&little),
+            "less than a hundredth of the time"
+        );
     }
 
     #[test]

@@ -2,13 +2,14 @@
 //!
 //! At intervals the thread checks how much processor time Loadhook has taken since the last check: by probes, by
 //! samples and by the agent's own threads. If this is more than the budget, the thread removes probes from hot methods
-//! (see [`lowering`](crate::instrument::lowering)). If the budget stays exceeded and no more probes can be removed, the
-//! agent leaves the program.
+//! (see [`lowering`](crate::instrument::lowering)). Timed methods are counted from then on. If counting costs too much,
+//! too, the methods with the most calls lose their last probe; but the default budget of `run` leaves all counts
+//! exact. If the budget stays exceeded and no more probes can be removed, the agent leaves the program.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use loadhook_profile::snapshot::Decoder;
 use loadhook_settings::{Clock, Timing};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -17,16 +18,19 @@ use super::cost::{Cost, Times};
 use crate::agent::Agent;
 use crate::diagnostics;
 use crate::instrument::exclusions;
-use crate::instrument::lowering;
+use crate::instrument::lowering::{self, Lowered};
 use crate::jvm::jni::Jni;
 use crate::options::Options;
 use crate::sampler::VmThreads;
 use crate::tracker::client::{MethodSum, TrackerClient};
 
-/// Nanoseconds that the probes of a timed call cost, without clock readings. Measured in whole programs on JDK 17 and
-/// 25: 10 to 33, which includes the cost of methods that the JIT compiler no longer inlines. In a tight loop, a call
-/// costs less.
-const CALL_NS: f64 = 20.0;
+/// Nanoseconds that the probes of a timed call cost, without clock readings. Whole programs on JDK 17 and 25 showed 10 to
+/// 33 if all methods were timed, and 80 for what was left in `javac` when the shortest methods had lost their probes. Both
+/// include the cost of methods that the JIT compiler no longer inlines.
+const CALL_NS: f64 = 80.0;
+
+/// Nanoseconds that counting a call costs. Whole programs showed 0.4 to 3.
+const COUNT_NS: f64 = 2.0;
 
 /// The wait before the first look at timed calls. The first looks follow each other closely: what a program's probes take
 /// while it warms up stays in its times.
@@ -52,7 +56,7 @@ const LOOKS_TO_REST: u32 = 50;
 /// The shortest wait after a change of classes, because the JIT compiler then compiles the classes again. The wait is
 /// also at least [`CHANGES_TO_REST`] times as long as the change took.
 const AFTER_CHANGE: Duration = Duration::from_millis(50);
-const CHANGES_TO_REST: u32 = 20;
+const CHANGES_TO_REST: u32 = 8;
 
 /// The wait between two looks while the budget is exceeded.
 const WHILE_EXCEEDED: Duration = Duration::from_secs(2);
@@ -92,7 +96,8 @@ pub(crate) fn start(
         before: HashMap::new(),
         times,
         vm_threads,
-        settled: HashSet::new(),
+        counted: HashSet::new(),
+        silent: HashSet::new(),
         exceeded: 0,
         cost_exceeded: Cost::default(),
     };
@@ -124,8 +129,11 @@ struct Keeper {
     /// The processor times at the last look.
     times: Times,
     vm_threads: VmThreads,
-    /// Methods that are no longer candidates: they have lost their probes, or the JVM refused to change their classes.
-    settled: HashSet<u32>,
+    /// Timed methods that are no longer candidates: they have lost their timing probes, or the JVM refused to change
+    /// their classes.
+    counted: HashSet<u32>,
+    /// Counted methods that are no longer candidates, for the same reasons.
+    silent: HashSet<u32>,
     /// The number of looks in a row that have found the budget exceeded.
     exceeded: u32,
     /// The sum of the costs that the looks counted by `exceeded` have found.
@@ -136,7 +144,7 @@ struct Keeper {
 enum Look {
     Kept,
     /// These methods are to lose probes.
-    Lower(Vec<u32>),
+    Lower(Lowered),
     /// The budget is exceeded, and no method can lose its probes.
     Exceeded(Cost),
 }
@@ -170,7 +178,7 @@ impl Keeper {
                     self.times = self.now();
                     wait
                 }
-                Look::Exceeded(_) if !self.may_leave() || self.is_beginning() => {
+                Look::Exceeded(_) if !self.is_strict() || self.is_beginning() => {
                     self.pause(wait, took)
                 }
                 Look::Exceeded(cost) => {
@@ -221,9 +229,10 @@ impl Keeper {
         self.agent.options().timing != Some(Timing::Sampled)
     }
 
-    /// Returns whether the agent may leave. It may not if the budget is only the default of a program that was started
-    /// under Loadhook: its user has asked for the probes and set no limit.
-    fn may_leave(&self) -> bool {
+    /// Returns whether the budget is to be kept at all costs: counts may end, and the agent may leave. This is not so if
+    /// the budget is only the default of a program that was started under Loadhook: its user has asked for the probes
+    /// and set no limit.
+    fn is_strict(&self) -> bool {
         self.agent.options().settings.budget.is_some()
     }
 
@@ -256,80 +265,147 @@ impl Keeper {
         Look::Kept
     }
 
-    /// Sets the cost of entry and exit probes in `cost`, and chooses the methods that are to lose these probes.
-    fn look_at_timed(&mut self, jni: Jni<'_>, cost: &mut Cost) -> Vec<u32> {
+    /// Sets the cost of probes in `cost`, and chooses the methods that are to lose probes, for a program whose calls are
+    /// timed.
+    fn look_at_timed(&mut self, jni: Jni<'_>, cost: &mut Cost) -> Lowered {
         let Ok(sums) = self.tracker.method_sums(jni) else {
-            return Vec::new();
+            return Lowered::default();
         };
         let seen = self.since_the_last_look(sums);
         let calls: u64 = seen.iter().map(|method| method.calls).sum();
-        cost.probes = calls as f64 * self.call_ns;
+        let only_counted: u64 = seen.iter().map(|method| method.counted).sum();
+        let counting_ns = only_counted as f64 * COUNT_NS;
+        cost.probes = calls as f64 * self.call_ns + counting_ns;
         if cost.all() <= cost.allowed(self.percent) {
-            return Vec::new();
+            return Lowered::default();
         }
+        let allowed = cost.allowed_for_probes(self.percent);
         let choice = TimedChoice {
             call_ns: self.call_ns,
-            allowed_ns: cost.allowed_for_probes(self.percent),
+            allowed_ns: (allowed - counting_ns).max(allowed / 2.0),
             cpu_ns: cost.process,
             is_warming_up: cost.is_warming_up(),
         };
-        let hook = &self.agent.instrumentation.hook;
-        let constructors = &hook.levels.constructors;
-        choice.choose(&seen, |id| {
-            let is_settled = self.settled.contains(&id);
-            hook.registry.class_of(id).is_some_and(|class| {
-                !is_settled
-                    && !exclusions::is_called_by_tracker(&class.name)
-                    && !(class.is_constructor
-                        && (class.is_folded || constructors.are_called(&class.name)))
-            })
-        })
+        let mut lowered = Lowered {
+            counted: self.choose_timed(&choice, &seen),
+            silent: Vec::new(),
+        };
+        if self.is_strict() {
+            self.choose_silent(&mut lowered, &seen, cost, allowed);
+        }
+        lowered
     }
 
-    /// Chooses the methods whose calls are to be counted no longer, by the calls since the last look. At the first
-    /// look, these are all calls since the start.
-    fn look_at_counted(&mut self, jni: Jni<'_>, cost: &Cost) -> Vec<u32> {
-        let mut decoder = Decoder::default();
-        let mut is_sound = true;
-        let fetched = self.tracker.snapshot(jni, |words| {
-            is_sound = is_sound && decoder.push(words).is_ok();
-            is_sound && !self.agent.gate.is_ending()
-        });
-        let Ok(snapshot) = decoder.finish() else {
-            return Vec::new();
-        };
-        if fetched.is_err() {
-            return Vec::new();
-        }
-        let counted = snapshot.method_calls.iter().map(|it| MethodSum {
-            id: it.method,
-            calls: it.calls,
-            nanos: 0,
-        });
-        let seen = self.since_the_last_look(counted.collect());
+    /// Chooses the methods whose calls are to be timed no longer.
+    fn choose_timed(&self, choice: &TimedChoice, seen: &[MethodSum]) -> Vec<u32> {
+        let hook = &self.agent.instrumentation.hook;
+        let class_of = |id| hook.registry.class_of(id);
+        let long = seen.iter().filter(|method| choice.is_long(method));
+        let long = long.filter_map(|method| class_of(method.id));
+        let long = long.filter(|class| class.is_constructor);
+        let long = long.map(|class| class.name).collect();
+        let kept = hook.levels.constructors.kept(&hook.registry, long);
         let may_lose = |id: u32| {
-            let class = self.agent.instrumentation.hook.registry.class_of(id);
-            !self.settled.contains(&id)
-                && class.is_some_and(|class| !exclusions::is_called_by_tracker(&class.name))
+            !self.counted.contains(&id)
+                && class_of(id).is_some_and(|class| {
+                    !exclusions::is_called_by_tracker(&class.name)
+                        && !(class.is_constructor
+                            && (class.is_folded || kept.contains(&*class.name)))
+                })
         };
-        let free = seen.iter().filter(|method| may_lose(method.id));
-        let free: Vec<(u32, u64)> = free.map(|method| (method.id, method.calls)).collect();
-        choose_counted(
-            &free,
-            cost.probes,
-            cost.allowed_for_probes(self.percent),
-            cost.is_warming_up(),
-        )
+        let mut chosen = choice.choose(seen, may_lose);
+        if choice.is_warming_up && !chosen.is_empty() {
+            // The change discards the compiled code of whole classes. Methods of these classes that would be chosen
+            // later would make the JVM discard it again.
+            let classes: HashSet<Arc<str>> = chosen
+                .iter()
+                .filter_map(|id| Some(class_of(*id)?.name))
+                .collect();
+            let known: HashSet<u32> = chosen.iter().copied().collect();
+            let others = seen.iter().filter(|method| {
+                !known.contains(&method.id)
+                    && choice.gets_short(method)
+                    && class_of(method.id).is_some_and(|class| classes.contains(&class.name))
+                    && may_lose(method.id)
+            });
+            chosen.extend(others.map(|method| method.id));
+        }
+        chosen
+    }
+
+    /// Chooses the methods whose calls are to be counted no longer, although their calls are timed or were timed. The
+    /// probes may take `allowed_ns`.
+    fn choose_silent(
+        &self,
+        lowered: &mut Lowered,
+        seen: &[MethodSum],
+        cost: &Cost,
+        allowed_ns: f64,
+    ) {
+        let newly: HashSet<u32> = lowered.counted.iter().copied().collect();
+        let mut timed_ns = 0.0;
+        let mut counted = Vec::new();
+        for method in seen {
+            if newly.contains(&method.id) {
+                counted.push((method.id, method.counted + method.calls));
+            } else {
+                timed_ns += method.calls as f64 * self.call_ns;
+                counted.push((method.id, method.counted));
+            }
+        }
+        let free = self.that_may_lose_counts(counted);
+        let calls: u64 = free.iter().map(|(_, calls)| calls).sum();
+        let counting_ns = calls as f64 * COUNT_NS;
+        let allowed_ns = (allowed_ns - timed_ns).max(allowed_ns / 2.0);
+        // A change comes anyway, and a later one would make the JIT compiler begin anew.
+        let is_early = cost.is_warming_up() && !lowered.counted.is_empty();
+        if is_early || counting_ns > allowed_ns {
+            let silent = choose_counted(&free, counting_ns, allowed_ns, cost.is_warming_up());
+            lowered.counted.retain(|id| !silent.contains(id));
+            lowered.silent = silent;
+        }
+    }
+
+    /// Chooses the methods whose calls are to be counted no longer, by the calls since the last look, for a program
+    /// whose calls are only counted. At the first look, these are all calls since the start.
+    fn look_at_counted(&mut self, jni: Jni<'_>, cost: &Cost) -> Lowered {
+        let Ok(sums) = self.tracker.method_sums(jni) else {
+            return Lowered::default();
+        };
+        let seen = self.since_the_last_look(sums);
+        let counted = seen.iter().map(|method| (method.id, method.counted));
+        let free = self.that_may_lose_counts(counted.collect());
+        let allowed = cost.allowed_for_probes(self.percent);
+        Lowered {
+            counted: Vec::new(),
+            silent: choose_counted(&free, cost.probes, allowed, cost.is_warming_up()),
+        }
+    }
+
+    /// Keeps the methods that have counted calls and may lose the probe that counts them. A pair has the id of a method
+    /// and the number of its counted calls.
+    fn that_may_lose_counts(&self, mut counted: Vec<(u32, u64)>) -> Vec<(u32, u64)> {
+        let registry = &self.agent.instrumentation.hook.registry;
+        counted.retain(|(id, calls)| {
+            *calls > 0
+                && !self.silent.contains(id)
+                && registry
+                    .class_of(*id)
+                    .is_some_and(|class| !exclusions::is_called_by_tracker(&class.name))
+        });
+        counted
     }
 
     /// Removes probes from these methods. Returns the duration of the change.
-    fn lower(&mut self, jni: Jni<'_>, chosen: Vec<u32>) -> Duration {
+    fn lower(&mut self, jni: Jni<'_>, chosen: Lowered) -> Duration {
         let begin = Instant::now();
         let since = begin.duration_since(self.began);
-        lowering::lower(&self.agent.instrumentation, jni, &chosen, since, || {
+        self.counted.extend(&chosen.counted);
+        self.counted.extend(&chosen.silent);
+        self.silent.extend(&chosen.silent);
+        lowering::lower(&self.agent.instrumentation, jni, chosen, since, || {
             !self.agent.gate.is_ending()
         });
-        self.settled.extend(chosen);
         begin.elapsed()
     }
 
@@ -337,13 +413,15 @@ impl Keeper {
         let since = |now: MethodSum| {
             let before = self.before.insert(now.id, now).unwrap_or_default();
             MethodSum {
+                id: now.id,
                 calls: now.calls.saturating_sub(before.calls),
                 nanos: now.nanos.saturating_sub(before.nanos),
-                ..now
+                counted: now.counted.saturating_sub(before.counted),
             }
         };
         let seen = sums.into_iter().map(since);
-        seen.filter(|method| method.calls > 0).collect()
+        seen.filter(|method| method.calls + method.counted > 0)
+            .collect()
     }
 }
 

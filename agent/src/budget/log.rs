@@ -88,8 +88,13 @@ impl Drop for Order<'_> {
 const MOST_NAMED: usize = 5;
 
 /// Returns the note about methods whose calls are no longer counted. `names` are the methods, and `first` is the time
-/// at which the first of them lost its probe.
-pub(crate) fn not_counted(percent: u32, names: &[String], first: Duration) -> String {
+/// at which the first of them lost its probe. `is_sampled` is true if times come from samples, so that they have no gap.
+pub(crate) fn not_counted(
+    percent: u32,
+    names: &[String],
+    first: Duration,
+    is_sampled: bool,
+) -> String {
     let named = names.get(..MOST_NAMED).unwrap_or(names);
     let others = names.len() - named.len();
     let others = if others == 0 {
@@ -97,8 +102,12 @@ pub(crate) fn not_counted(percent: u32, names: &[String], first: Duration) -> St
     } else {
         format!(" and {} more", units::count(others as u64))
     };
+    let times = match is_sampled {
+        true => "the times are complete",
+        false => "and later times are in the callers' self time",
+    };
     format!(
-        "--budget {percent} %: {} no longer counted, the first after {:.1} s; the counts stop there, the times are complete (--budget none counts all): {}{others}",
+        "--budget {percent} %: {} no longer counted, the first after {:.1} s; the counts stop there, {times} (--budget none counts all): {}{others}",
         units::counted(names.len() as u64, "method is", "methods are"),
         first.as_secs_f64(),
         named.join(", "),
@@ -114,7 +123,7 @@ mod tests {
         let names =
             |count: u32| -> Vec<String> { (0..count).map(|at| format!("a.B.m{at}")).collect() };
         let first = Duration::from_millis(1500);
-        let note = not_counted(10, &names(1), first);
+        let note = not_counted(10, &names(1), first, true);
         assert!(
             note.starts_with(
                 "--budget 10 %: 1 method is no longer counted, the first after 1.5 s; "
@@ -122,7 +131,7 @@ mod tests {
             "{note}"
         );
         assert!(note.ends_with(": a.B.m0"), "{note}");
-        let note = not_counted(10, &names(7), first);
+        let note = not_counted(10, &names(7), first, false);
         assert!(note.ends_with(", a.B.m4 and 2 more"), "{note}");
     }
 

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use loadhook_instrument::{Ids, Instrumented, Traced};
+use loadhook_instrument::{Ids, Instrumented, ProbesLeft, Traced};
 use loadhook_profile::Header;
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Site};
@@ -260,14 +260,14 @@ impl Ids for ClassIds<'_> {
         if let Some(since) = self.counted_constructors
             && method.name() == b"<init>"
         {
-            self.levels.begin_lowered(id, since);
+            self.levels.begin_counted(id, since);
         }
         self.methods.push((method.index(), Symbol::of(id, method)));
         id
     }
 
-    fn is_lowered(&self, id: u32) -> bool {
-        self.levels.is_lowered(id)
+    fn probes_left(&self, id: u32) -> ProbesLeft {
+        self.levels.probes_left(id)
     }
 
     fn only_traces(&self) -> bool {
@@ -297,6 +297,8 @@ impl Ids for ClassIds<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use loadhook_settings::Pattern;
 
     use super::*;
@@ -327,35 +329,47 @@ mod tests {
         assert_eq!(twice.instrumented, 2 * once.instrumented);
     }
 
-    /// A constructor that a subclass calls keeps its probes, because the subclass cannot see an exception of this
-    /// constructor.
+    /// If a constructor is only counted, those that call it for the same object are only counted, too: they cannot see an
+    /// exception of that constructor.
     #[test]
-    fn constructors_that_others_call_keep_their_probes() {
+    fn constructors_are_lowered_with_those_of_subclasses() {
         const OBJECT: &[u8] = b"java/lang/Object";
         let hook = Hook::new(options::for_test("file=unused"));
-        let parent = include_bytes!("../../../rewrite/doc/Greeter.class");
-        let at = parent.windows(OBJECT.len()).position(|it| it == OBJECT);
+        let greeter = include_bytes!("../../../rewrite/doc/Greeter.class");
+        let at = greeter.windows(OBJECT.len()).position(|it| it == OBJECT);
         let at = at.expect("the class has a superclass");
         // Makes the class with another superclass, whose name has the same length.
-        let child = |name: &[u8; 16]| [&parent[..at], name, &parent[at + OBJECT.len()..]].concat();
-        let origin = Origin {
-            loader: Loader { number: 3, kind: 3 },
-            is_jdk: false,
+        let child =
+            |name: &[u8; 16]| [&greeter[..at], name, &greeter[at + OBJECT.len()..]].concat();
+        let instrument = |number: u32, bytes: &[u8]| {
+            let origin = Origin {
+                loader: Loader {
+                    number,
+                    kind: number,
+                },
+                is_jdk: false,
+            };
+            hook.instrument(origin, bytes, |len| Some(vec![0; len]));
         };
         let constructors = &hook.levels.constructors;
         let second = Duration::from_secs(1);
-        hook.instrument(origin, &child(b"early/SuperClass"), |len| {
-            Some(vec![0; len])
-        });
-        assert!(constructors.are_called("early.SuperClass"));
-        assert!(!constructors.count("early.SuperClass", second));
-        assert!(hook.levels.lowered().is_empty());
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        instrument(3, &child(b"early/SuperClass"));
+        let kept = constructors.kept(&hook.registry, HashSet::from(["Greeter".into()]));
+        assert_eq!(kept, names(&["Greeter", "early.SuperClass"]));
+        assert!(constructors.kept(&hook.registry, HashSet::new()).is_empty());
+        let family = constructors.count(names(&["early.SuperClass"]), second);
+        assert_eq!(family, names(&["early.SuperClass", "Greeter"]));
+        assert!(
+            constructors
+                .count(names(&["Greeter"]), 2 * second)
+                .is_empty()
+        );
+        assert!(hook.levels.counted().is_empty());
         // The constructor of a subclass that is loaded later is only counted, like the constructor of its superclass.
-        assert!(constructors.count("later.SuperClass", second));
-        let loader = Loader { number: 4, kind: 4 };
-        let other = Origin { loader, ..origin };
-        hook.instrument(other, &child(b"later/SuperClass"), |len| Some(vec![0; len]));
-        let counted = hook.levels.lowered();
+        constructors.count(names(&["later.SuperClass"]), second);
+        instrument(4, &child(b"later/SuperClass"));
+        let counted = hook.levels.counted();
         let (id, level) = counted
             .first_key_value()
             .expect("the constructor is counted");
@@ -366,10 +380,8 @@ mod tests {
         assert!(class.is_constructor && level.since == second && !level.had_probes);
         assert_eq!(counted.len(), 1);
         constructors.keep("later.SuperClass");
-        let loader = Loader { number: 5, kind: 5 };
-        let other = Origin { loader, ..origin };
-        hook.instrument(other, &child(b"later/SuperClass"), |len| Some(vec![0; len]));
-        assert_eq!(hook.levels.lowered().len(), 1);
+        instrument(5, &child(b"later/SuperClass"));
+        assert_eq!(hook.levels.counted().len(), 1);
     }
 
     /// Each loader has a class whose name and superclass no other class has. After many of these classes are unloaded,
@@ -404,8 +416,12 @@ mod tests {
             hook.registry.forget(number);
         }
         let constructors = &hook.levels.constructors;
-        assert!(constructors.are_called("some.Parent00003"));
-        assert!(!constructors.are_called("some.Parent02999"));
+        let family = |parent: &str| {
+            let parents = HashSet::from([parent.to_owned()]);
+            constructors.count(parents, Duration::ZERO).len()
+        };
+        assert_eq!(family("some.Parent00003"), 2);
+        assert_eq!(family("some.Parent02999"), 1);
     }
 
     /// The JVM could not remove the probes of a trace from a hidden class.

@@ -1,9 +1,9 @@
 //! Lowered methods: methods from which the budget has removed probes.
 //!
 //! If calls are timed, a method has probes at its entry and its exits. To lower it, its class is retransformed, and
-//! then the method has one probe, which counts calls at the entry. A call that has begun before runs the old code to
-//! its end and still calls the exit probe. A call that begins later calls neither the entry probe nor the exit probe.
-//! So each entry keeps its exit.
+//! then the method has one probe, which counts calls at the entry, or no probe. A call that has begun before runs the
+//! old code to its end and still calls the exit probe. A call that begins later calls neither the entry probe nor the
+//! exit probe. So each entry keeps its exit.
 //!
 //! If calls are only counted (`--timing sampled`), a lowered method loses its only probe.
 //!
@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
+
+use loadhook_instrument::ProbesLeft;
 
 use super::constructors::Constructors;
 use crate::locks::lock;
@@ -30,7 +32,10 @@ pub(crate) struct Level {
 
 #[derive(Default)]
 struct State {
-    by_id: HashMap<u32, Level>,
+    /// The methods that have lost their entry and exit probes, and are counted or were counted.
+    counted: HashMap<u32, Level>,
+    /// The methods that have lost all probes.
+    silent: HashMap<u32, Level>,
     /// The thread that is changing classes. The JVM may still refuse the code that is instrumented in this thread.
     changing: Option<ThreadId>,
 }
@@ -43,67 +48,90 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Returns whether the method with this id is lowered, so that it gets fewer probes. The caller is about to
-    /// instrument the method.
-    pub(super) fn is_lowered(&self, id: u32) -> bool {
+    /// Returns the probes that are left of those of the method with this id. The caller is about to instrument the
+    /// method.
+    pub(super) fn probes_left(&self, id: u32) -> ProbesLeft {
         let mut state = lock(&self.state);
+        let state = &mut *state;
         let is_changing = state.changing == Some(thread::current().id());
-        let Some(level) = state.by_id.get_mut(&id) else {
-            return false;
+        let (level, left) = if let Some(level) = state.silent.get_mut(&id) {
+            (level, ProbesLeft::Nothing)
+        } else if let Some(level) = state.counted.get_mut(&id) {
+            (level, ProbesLeft::Count)
+        } else {
+            return ProbesLeft::All;
         };
         // Any other thread instruments the method because it loads a copy of the class, or because another agent
         // changes the class. The JVM will use that code.
         level.is_used |= !is_changing;
-        true
+        left
     }
 
-    /// Returns the lowered methods, by their ids.
-    pub(crate) fn lowered(&self) -> BTreeMap<u32, Level> {
-        let state = lock(&self.state);
-        state
-            .by_id
-            .iter()
-            .map(|(id, level)| (*id, *level))
-            .collect()
+    /// Returns the methods that have lost their entry and exit probes and got a counting probe, by their ids. Some may
+    /// be [`silent`](Self::silent) now.
+    pub(crate) fn counted(&self) -> BTreeMap<u32, Level> {
+        by_id(&lock(&self.state).counted)
     }
 
-    /// Marks a method as lowered from its first call on.
-    pub(super) fn begin_lowered(&self, id: u32, since: Duration) {
-        lock(&self.state).by_id.entry(id).or_insert(Level {
+    /// Returns the methods that have lost all probes, by their ids.
+    pub(crate) fn silent(&self) -> BTreeMap<u32, Level> {
+        by_id(&lock(&self.state).silent)
+    }
+
+    /// Marks a method as only counted from its first call on.
+    pub(super) fn begin_counted(&self, id: u32, since: Duration) {
+        lock(&self.state).counted.entry(id).or_insert(Level {
             since,
             had_probes: false,
             is_used: true,
         });
     }
 
-    /// Marks methods as lowered from the time `since` on. The calling thread must then retransform the methods' classes
-    /// and call [`end_change`](Self::end_change).
-    pub(super) fn mark<'i>(&self, ids: impl Iterator<Item = &'i u32>, since: Duration) {
+    /// Marks methods as lowered from the time `since` on: only counted, or without any probe. The calling thread must
+    /// then retransform the methods' classes and call [`end_change`](Self::end_change).
+    pub(super) fn mark<'i>(
+        &self,
+        counted: impl Iterator<Item = &'i u32>,
+        silent: impl Iterator<Item = &'i u32>,
+        since: Duration,
+    ) {
         let mut state = lock(&self.state);
         state.changing = Some(thread::current().id());
-        for id in ids {
-            state.by_id.entry(*id).or_insert(Level {
-                since,
-                had_probes: true,
-                is_used: false,
-            });
+        let level = Level {
+            since,
+            had_probes: true,
+            is_used: false,
+        };
+        for id in counted {
+            state.counted.entry(*id).or_insert(level);
+        }
+        for id in silent {
+            state.silent.entry(*id).or_insert(level);
         }
     }
 
-    /// Ends a change of classes. `unchanged` are the methods whose classes the JVM did not change. They are no longer
-    /// marked, unless code of them with fewer probes may run.
+    /// Ends a change of classes. `unchanged` are the methods whose classes the JVM did not change. They lose the marks of
+    /// this change, unless code of them with fewer probes may run.
     pub(super) fn end_change<'i>(&self, unchanged: impl Iterator<Item = &'i u32>) {
         let mut state = lock(&self.state);
+        let state = &mut *state;
         state.changing = None;
         for id in unchanged {
-            if state.by_id.get(id).is_some_and(|level| !level.is_used) {
-                state.by_id.remove(id);
+            for levels in [&mut state.counted, &mut state.silent] {
+                if levels.get(id).is_some_and(|level| !level.is_used) {
+                    levels.remove(id);
+                }
             }
         }
-        for level in state.by_id.values_mut() {
+        let counted = state.counted.values_mut();
+        for level in counted.chain(state.silent.values_mut()) {
             level.is_used = true;
         }
     }
+}
+
+fn by_id(levels: &HashMap<u32, Level>) -> BTreeMap<u32, Level> {
+    levels.iter().map(|(id, level)| (*id, *level)).collect()
 }
 
 #[cfg(test)]
@@ -113,15 +141,20 @@ mod tests {
     const SINCE: Duration = Duration::from_secs(1);
 
     fn marked(levels: &Levels) -> Vec<u32> {
-        levels.lowered().into_keys().collect()
+        levels.counted().into_keys().collect()
+    }
+
+    fn mark(levels: &Levels, counted: &[u32], since: Duration) {
+        levels.mark(counted.iter(), [].iter(), since);
     }
 
     #[test]
     fn a_method_that_was_not_changed_keeps_its_probes() {
         let levels = Levels::default();
-        levels.mark([1, 2].iter(), SINCE);
-        assert!(
-            levels.is_lowered(1),
+        mark(&levels, &[1, 2], SINCE);
+        assert_eq!(
+            levels.probes_left(1),
+            ProbesLeft::Count,
             "the method is marked, although the JVM may still refuse the code"
         );
         levels.end_change([1].iter());
@@ -131,16 +164,33 @@ mod tests {
     #[test]
     fn a_method_that_counts_already_goes_on_counting() {
         let levels = Levels::default();
-        levels.mark([1, 2, 3].iter(), SINCE);
+        mark(&levels, &[1, 2, 3], SINCE);
         thread::scope(|scope| {
-            let loads = scope.spawn(|| levels.is_lowered(2));
-            assert!(loads.join().expect("the thread did not panic"));
+            let loads = scope.spawn(|| levels.probes_left(2));
+            let left = loads.join().expect("the thread did not panic");
+            assert_eq!(left, ProbesLeft::Count);
         });
         levels.end_change([1, 2].iter());
         assert_eq!(marked(&levels), [2, 3]);
-        levels.mark([3].iter(), 2 * SINCE);
+        mark(&levels, &[3], 2 * SINCE);
         levels.end_change([3].iter());
         assert_eq!(marked(&levels), [2, 3]);
-        assert!(levels.lowered().values().all(|it| it.since == SINCE));
+        assert!(levels.counted().values().all(|it| it.since == SINCE));
+    }
+
+    #[test]
+    fn a_counted_method_loses_its_last_probe_later() {
+        let levels = Levels::default();
+        mark(&levels, &[1, 2], SINCE);
+        levels.end_change([].iter());
+        levels.mark([].iter(), [1, 2, 3].iter(), 2 * SINCE);
+        levels.end_change([2, 3].iter());
+        let left = [1, 2, 3].map(|id| levels.probes_left(id));
+        assert_eq!(
+            left,
+            [ProbesLeft::Nothing, ProbesLeft::Count, ProbesLeft::All]
+        );
+        assert_eq!(levels.silent()[&1].since, 2 * SINCE);
+        assert_eq!(levels.counted()[&1].since, SINCE);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use loadhook_settings::Timing;
 
+use super::hook::Hook;
 use super::instrumentation::Instrumentation;
 use super::numbered_names::without_numbers;
 use super::retransform;
@@ -14,35 +15,47 @@ use crate::jvm::jni::Jni;
 /// The number of classes in one request. The JVM stops all threads for each request.
 const BATCH: usize = 128;
 
-/// Lowers the methods with these ids: retransforms all copies of their classes, so that the methods have fewer probes.
-/// Copies that are loaded later get fewer probes, too. Ends early if `goes_on` returns false. A method keeps its probes
-/// if the JVM changes no copy of its class.
+/// The ids of methods that lose probes.
+#[derive(Debug, Default)]
+pub(crate) struct Lowered {
+    /// Methods that are only counted from now on.
+    pub(crate) counted: Vec<u32>,
+    /// Methods that have no probes from now on.
+    pub(crate) silent: Vec<u32>,
+}
+
+impl Lowered {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.counted.is_empty() && self.silent.is_empty()
+    }
+}
+
+/// Lowers these methods: retransforms all copies of their classes, so that the methods have fewer probes. Copies that
+/// are loaded later get fewer probes, too. Ends early if `goes_on` returns false. A method keeps its probes if the JVM
+/// changes no copy of its class.
 pub(crate) fn lower(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,
-    ids: &[u32],
+    mut lowered: Lowered,
     since: Duration,
     goes_on: impl Fn() -> bool,
 ) {
-    let levels = &instrumentation.hook.levels;
+    let hook = &instrumentation.hook;
+    let levels = &hook.levels;
+    let mut of_constructors = HashSet::new();
     // If probes only count, there are no exit probes, so constructors need no special treatment.
-    let has_exits = instrumentation.hook.options().timing != Some(Timing::Sampled);
+    if hook.options().timing != Some(Timing::Sampled) {
+        of_constructors = add_constructors(hook, &mut lowered, since);
+    }
     let mut by_class: HashMap<Arc<str>, Vec<u32>> = HashMap::new();
     let mut is_any_folded = false;
-    let mut of_constructors: HashSet<Arc<str>> = HashSet::new();
-    for &id in ids {
-        if let Some(class) = instrumentation.hook.registry.class_of(id) {
-            if class.is_constructor && has_exits {
-                if !levels.constructors.count(&class.name, since) {
-                    continue;
-                }
-                of_constructors.insert(class.name.clone());
-            }
+    for &id in lowered.counted.iter().chain(&lowered.silent) {
+        if let Some(class) = hook.registry.class_of(id) {
             is_any_folded |= class.is_folded;
             by_class.entry(class.name).or_default().push(id);
         }
     }
-    levels.mark(by_class.values().flatten(), since);
+    levels.mark(lowered.counted.iter(), lowered.silent.iter(), since);
     // Returns the name under which the registry has the class. A folded class stands for many classes whose names
     // differ only in numbers.
     let known = |name: &str| match by_class.get_key_value(name) {
@@ -72,9 +85,26 @@ pub(crate) fn lower(
     let changed = changed.unwrap_or_default();
     let unchanged = by_class.iter().filter(|(name, _)| !changed.contains(*name));
     for (name, _) in unchanged.clone() {
-        if of_constructors.contains(name) {
+        if of_constructors.contains(&**name) {
             levels.constructors.keep(name);
         }
     }
     levels.end_change(unchanged.flat_map(|(_, ids)| ids));
+}
+
+/// Adds the constructors that lose their timing probes together with those in `lowered`. Returns the names of their
+/// classes.
+fn add_constructors(hook: &Hook, lowered: &mut Lowered, since: Duration) -> HashSet<String> {
+    let ids = lowered.counted.iter().chain(&lowered.silent);
+    let classes = ids.filter_map(|id| hook.registry.class_of(*id));
+    let classes = classes.filter(|class| class.is_constructor);
+    let classes: HashSet<String> = classes.map(|class| class.name.to_string()).collect();
+    if classes.is_empty() {
+        return classes;
+    }
+    let family = hook.levels.constructors.count(classes, since);
+    let known = hook.registry.constructors();
+    let more = family.iter().filter_map(|class| known.get(&**class));
+    lowered.counted.extend(more.flat_map(|class| &class.ids));
+    family
 }

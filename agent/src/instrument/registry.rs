@@ -70,6 +70,14 @@ pub(crate) struct ClassOfMethod {
     pub(crate) is_constructor: bool,
 }
 
+/// The constructors of the classes of one name.
+#[derive(Debug, Default)]
+pub(crate) struct ConstructorIds {
+    pub(crate) ids: Vec<u32>,
+    /// True if a class of this name is folded. See [`ClassSymbols::is_folded`].
+    pub(crate) is_folded: bool,
+}
+
 #[derive(Default)]
 struct Classes {
     copies: Copies,
@@ -252,6 +260,22 @@ impl Registry {
             is_folded: class.is_folded,
             is_constructor: method.is_some_and(|method| &*method.name == "<init>"),
         })
+    }
+
+    /// Returns the constructors of each class that has methods, by the class's name.
+    pub(crate) fn constructors(&self) -> HashMap<Arc<str>, ConstructorIds> {
+        let classes = self.lock();
+        let mut all: HashMap<Arc<str>, ConstructorIds> = HashMap::new();
+        for (_, class) in &classes.all {
+            if !class.methods.is_empty() {
+                let of_class = all.entry(class.name.clone()).or_default();
+                of_class.is_folded |= class.is_folded;
+                let methods = class.methods.iter();
+                let constructors = methods.filter(|method| &*method.name == "<init>");
+                of_class.ids.extend(constructors.map(|method| method.id));
+            }
+        }
+        all
     }
 
     /// Returns the method with this id as `com.example.Service::handle`.

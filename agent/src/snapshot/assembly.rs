@@ -189,13 +189,18 @@ impl<'a> Sources<'a> {
         Ok(counted)
     }
 
-    /// Marks the methods that the budget has lowered from timing to counting, even if they had no calls since then.
+    /// Marks the methods whose calls are not timed any more because of the budget, even if they had no calls since then.
     /// With `timing=sampled`, calls are never timed, so no method is marked; a note names the lowered methods.
     fn mark_only_counted(&self, counted: &mut Vec<MethodCalls>) {
         if self.options().timing == Some(Timing::Sampled) {
             return;
         }
-        let mut levels = self.instrumentation.hook.levels.lowered();
+        let levels = &self.instrumentation.hook.levels;
+        let silent = levels.silent();
+        let mut levels = levels.counted();
+        for (id, level) in silent {
+            levels.entry(id).or_insert(level);
+        }
         let nanos = |since: Duration| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
         for method in counted.iter_mut() {
             let level = levels.remove(&method.method);
@@ -254,7 +259,7 @@ impl<'a> Sources<'a> {
         header.notes = notes;
     }
 
-    /// Returns the note on the methods that the budget has lowered from timing to counting. `methods` is the number of
+    /// Returns the note on the methods whose calls are not timed any more because of the budget. `methods` is the number of
     /// methods with calls in the profile.
     fn only_counted(&self, methods: usize, counted: &[MethodCalls]) -> Option<String> {
         let percent = self.options().settings.budget_percent()?;
@@ -271,11 +276,8 @@ impl<'a> Sources<'a> {
     /// Returns the note that, because of the budget, the calls of some methods are not counted any more.
     fn not_counted(&self) -> Option<String> {
         let percent = self.options().settings.budget_percent()?;
-        if self.options().timing != Some(Timing::Sampled) {
-            return None;
-        }
         let hook = &self.instrumentation.hook;
-        let lowered = hook.levels.lowered();
+        let lowered = hook.levels.silent();
         let first = lowered.values().map(|level| level.since).min()?;
         let classes = hook.registry.classes();
         let symbols = classes.iter().flat_map(|class| {
@@ -286,7 +288,8 @@ impl<'a> Sources<'a> {
         let names: Vec<String> = lowered
             .map(|(class, method)| format!("{class}.{}", method.name))
             .collect();
-        Some(log::not_counted(percent, &names, first))
+        let is_sampled = self.options().timing == Some(Timing::Sampled);
+        Some(log::not_counted(percent, &names, first, is_sampled))
     }
 
     /// Returns whether there were virtual threads while the CPU clock was used. Virtual threads are not timed then,

@@ -42,15 +42,17 @@ pub(crate) struct TrackerClient {
     pub(crate) sizes: Sizes,
 }
 
-/// The calls and the time of a method, summed over all call trees.
+/// The calls and the time of a method, summed over all threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MethodSum {
     /// The method's id.
     pub(crate) id: u32,
-    /// The number of the method's calls in the trees.
+    /// The number of the method's timed calls.
     pub(crate) calls: u64,
     /// The time of these calls in nanoseconds, including callees. Each recursive call adds its own time.
     pub(crate) nanos: u64,
+    /// The number of the method's calls that are only counted.
+    pub(crate) counted: u64,
 }
 
 /// The reason why there is no snapshot.
@@ -231,11 +233,12 @@ impl TrackerClient {
     pub(crate) fn method_sums(&self, jni: Jni<'_>) -> Result<Vec<MethodSum>, NoSnapshot> {
         let mut sums = Vec::new();
         self.fetch(jni, self.sum_up_methods, self.method_sums, &mut |words| {
-            let records = words.chunks_exact(3);
+            let records = words.chunks_exact(4);
             sums.extend(records.map(|record| MethodSum {
                 id: u32::try_from(record[0]).unwrap_or(0),
                 calls: u64::try_from(record[1]).unwrap_or(0),
                 nanos: u64::try_from(record[2]).unwrap_or(0),
+                counted: u64::try_from(record[3]).unwrap_or(0),
             }));
             true
         })?;

@@ -1,26 +1,28 @@
 package loadhook;
 
 /**
- * Calls and times by method, summed over the trees of all threads.
+ * Calls and times by method, summed over the trees of all threads, and the calls that are only counted.
  *
- * The agent uses these sums to choose the methods whose calls are only counted from then on. The sums are in no
- * profile. The threads keep running while the sums are made, and calls that have not ended have no time yet.
+ * The agent uses these sums to choose the methods that lose probes. The sums are in no profile. The threads keep running while the sums are made, and calls that have not ended have no time yet.
  * Trees without times, such as those of virtual threads under the CPU clock, are left out: their calls would make
  * the mean time of a call too short.
  */
 final class MethodSums {
     /** Number of words of the rows that are read between two places where the JVM can stop the thread. */
     private static final int PIECE = 4096 * Tree.STRIDE;
-    private static final int WORDS = 3;
+    private static final int WORDS = 4;
 
-    /** Calls by method. */
+    /** Timed calls by method. */
     private long[] calls = new long[1024];
     /** Nanoseconds of these calls, including the calls that they make. Each recursive call adds its own time. */
     private long[] nanos = new long[1024];
+    /** The calls that are only counted. */
+    private final MethodCalls counted;
     /** The next method that {@link #fill} writes. */
     private int method;
 
-    private MethodSums() {
+    private MethodSums(MethodCalls counted) {
+        this.counted = counted;
     }
 
     /** Sums up calls and times. Returns null if the heap has no room or the lock is not available. */
@@ -30,7 +32,8 @@ final class MethodSums {
         }
         try {
             Path[] paths = Threads.beginSnapshot();
-            return paths == null ? null : of(paths);
+            MethodCalls counted = paths == null ? null : Counters.all();
+            return counted == null ? null : of(paths, counted);
         } catch (OutOfMemoryError error) {
             return null;
         } finally {
@@ -38,8 +41,8 @@ final class MethodSums {
         }
     }
 
-    static MethodSums of(Path[] paths) {
-        MethodSums sums = new MethodSums();
+    static MethodSums of(Path[] paths, MethodCalls counted) {
+        MethodSums sums = new MethodSums(counted);
         boolean hasRoom = true;
         for (int at = 0; at < paths.length && hasRoom; at++) {
             hasRoom = paths[at].mode == Timing.COUNT || sums.add(paths[at]);
@@ -93,16 +96,20 @@ final class MethodSums {
     }
 
     /**
-     * Fills a buffer with three words for each method with calls: id, calls, nanoseconds. Returns the number of
-     * words, 0 at the end.
+     * Fills a buffer with four words for each method with calls: id, timed calls, their nanoseconds, and calls that
+     * are only counted. Returns the number of words, 0 at the end.
      */
     int fill(long[] buffer) {
         int at = 0;
-        for (; method < calls.length && at + WORDS <= buffer.length; method++) {
-            if (calls[method] > 0) {
+        int end = Math.max(calls.length, counted.ids());
+        for (; method < end && at + WORDS <= buffer.length; method++) {
+            long timed = method < calls.length ? calls[method] : 0;
+            long only = counted.of(method);
+            if (timed > 0 || only > 0) {
                 buffer[at] = method;
-                buffer[at + 1] = calls[method];
-                buffer[at + 2] = nanos[method];
+                buffer[at + 1] = timed;
+                buffer[at + 2] = timed == 0 ? 0 : nanos[method];
+                buffer[at + 3] = only;
                 at += WORDS;
             }
         }

@@ -428,7 +428,7 @@ public class Tracker {
         }
     }
 
-    /** Fills a buffer with id, calls and nanoseconds of called methods. Returns the number of words, 0 at the end. */
+    /** Fills a buffer with the words of {@link MethodSums#fill}. Returns their number, 0 at the end. */
     static synchronized int methodSums(long[] buffer) {
         Path own = Threads.leave();
         Counters.leave();

@@ -2,11 +2,12 @@ package loadhook;
 
 /**
  * Sums up the calls of threads whose calls are timed and of threads whose calls are not. Only timed calls count for
- * the mean time.
+ * the mean time. Calls that are only counted have a sum of their own.
  */
 public final class Untimed {
     private static final int TIMED = 100;
     private static final int UNTIMED = 10000;
+    private static final int COUNTED = 7;
 
     private Untimed() {
     }
@@ -15,14 +16,19 @@ public final class Untimed {
         Tracker.configure(Timing.EXACT, 0, 1000);
         Path timed = path(Timing.EXACT, TIMED);
         Path untimed = path(Timing.COUNT, UNTIMED);
-        is(TIMED, MethodSums.of(new Path[] {timed, untimed}));
+        MethodCalls counted = new MethodCalls(2000);
+        for (int call = 0; call < COUNTED; call++) {
+            counted.count(3);
+            counted.count(1999);
+        }
+        is(TIMED, MethodSums.of(new Path[] {timed, untimed}, counted));
         // The threads end here.
         for (Path path : new Path[] {timed, untimed}) {
             path.name = path == timed ? "a" : "b";
             EndedThreads.prepare(path);
             EndedThreads.add(path);
         }
-        is(TIMED, MethodSums.of(new Path[] {}));
+        is(TIMED, MethodSums.of(new Path[] {}, counted));
         System.out.println("timed");
         System.exit(0);
     }
@@ -39,8 +45,11 @@ public final class Untimed {
     private static void is(long expected, MethodSums sums) {
         long[] buffer = new long[4096];
         int words = sums.fill(buffer);
-        if (words != 3 || buffer[0] != 3 || buffer[1] != expected) {
-            throw new AssertionError(words + " words, " + buffer[1] + " calls of " + buffer[0]);
+        if (words != 8 || buffer[0] != 3 || buffer[1] != expected || buffer[3] != COUNTED) {
+            throw new AssertionError(words + " words, " + buffer[1] + " and " + buffer[3] + " calls of " + buffer[0]);
+        }
+        if (buffer[4] != 1999 || buffer[5] != 0 || buffer[6] != 0 || buffer[7] != COUNTED) {
+            throw new AssertionError(buffer[5] + " and " + buffer[7] + " calls of " + buffer[4]);
         }
     }
 }
