@@ -16,7 +16,7 @@ use support::read;
 on_jdks!(counts_are_exact comes_again_and_again: on_11 11, on_25 25);
 on_jdks!(leaves_while_classes_load probes_have_a_small_budget counting_has_a_budget leaves_if_it_takes_too_much: on_17 17);
 on_jdks!(samples_have_methods_under_way old_versions_are_no_faults: on_17 17, on_25 25);
-on_jdks!(an_environment_stays: on_11 11, on_17 17, on_21 21, on_25 25);
+on_jdks!(an_environment_stays late_reports_of_code_are_no_faults: on_11 11, on_17 17, on_21 21, on_25 25);
 on_jdks!(leaves_when_its_command_is_gone two_attachers the_program_ends the_program_begins options_are_checked: on_21 21);
 
 fn detach(program: &Running, answer: &Answer) -> Result<Profile> {
@@ -215,6 +215,38 @@ fn old_versions_are_no_faults(feature: u32) -> Result<()> {
             sampling.samples
         );
     }
+    program.end()
+}
+
+/// A method has been compiled, and the JVM reports it late, as happens on a busy machine. All stacks on which classes are
+/// loaded meanwhile have the method, and the agent cannot know it. Nevertheless the samples are trusted.
+fn late_reports_of_code_are_no_faults(feature: u32) -> Result<()> {
+    let reports = TempDir::new()?;
+    let agent = support::native_agent("late_reports")?;
+    let late = format!(
+        "-agentpath:{}={}",
+        agent.display(),
+        reports.path().display()
+    );
+    let folder_option = format!("-Dfolder={}", reports.path().display());
+    // C2 would compile the method without the branch that loads classes.
+    let jvm = ["-XX:TieredStopAtLevel=1", &*late, &*folder_option];
+    let mut program = Running::start(feature, "Unreported", &jvm)?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let answer = attach(&program, "include=none,timing=sampled", &folder)?;
+    program.order("compile")?;
+    program.order("define 60")?;
+    fs::write(reports.path().join("go"), "")?;
+    // The sampler's thread reads samples ten times a second, and then compares the stacks. These calls take longer.
+    program.order("call 30000000")?;
+    let profile = detach(&program, &answer)?;
+    let sampling = profile.sampling.as_ref().context("there are no samples")?;
+    ensure!(
+        sampling.engine == Engine::Async,
+        "{:?}",
+        profile.header.notes
+    );
     program.end()
 }
 

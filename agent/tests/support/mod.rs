@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -94,6 +95,30 @@ pub(crate) fn java_agent(main: &str) -> Result<PathBuf> {
         process::output(&mut tool).map(drop)
     })?;
     Ok(folder.join("agent.jar"))
+}
+
+/// Compiles the agent `tests/agents/<name>.c`, once for all tests. Returns the library.
+pub(crate) fn native_agent(name: &str) -> Result<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/agents/{name}.c"));
+    let mut hasher = DefaultHasher::new();
+    fs::read(&source)?.hash(&mut hasher);
+    let folder = format!("loadhook-tests/agent-{name}-{:016x}", hasher.finish());
+    let folder = paths::target().join(folder);
+    paths::make_once(&folder, |built| {
+        let include = Jdk::find(17)?.home.join("include");
+        let mut cc = Command::new("cc");
+        cc.args(["-std=gnu11", "-O1", "-fPIC", "-shared", "-I"])
+            .arg(&include)
+            .arg("-I")
+            .arg(include.join("linux"))
+            .arg("-o")
+            .arg(built.join("agent.so"))
+            .arg(&source);
+        process::output(&mut cc)
+            .context("a C compiler and the headers of JDK 17 are needed, as for linking Rust")?;
+        Ok(())
+    })?;
+    Ok(folder.join("agent.so"))
 }
 
 /// A Java program, and the JDK and options to run it with.

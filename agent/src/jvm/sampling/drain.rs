@@ -44,6 +44,7 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink, is
         engine.note_listed(jni);
     }
     engine.note_redefined_classes(jni);
+    engine.check_waiting_stacks();
     for event in compiled {
         let event = event.map(|key| {
             let method = engine.known().methods.of_key(key)?;

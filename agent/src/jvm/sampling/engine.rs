@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
+use super::checked_stack::CheckedStack;
 use super::code_cache::CodeCache;
 use super::code_map::{Code, CodeId, CodeKind};
 use super::codes::{Codes, Compiled, Stub, describe_stubs};
@@ -349,7 +350,7 @@ impl Engine {
         };
         let frames = zeroed::<AtomicU64>(2 * MAX_CHECKED);
         let (count, end) = walk_from_anchor(tables, &memory, sp, &frames);
-        let walked = self.keys(
+        let (walked, unreported) = self.keys(
             frames
                 .iter()
                 .take(count)
@@ -369,8 +370,22 @@ impl Engine {
             .map(|frame| self.note_version(jni, frame.method))
             .collect();
         if !expected.is_empty() {
-            self.check.compare(&walked, end, &expected);
+            let stack = CheckedStack {
+                walked,
+                end,
+                expected,
+            };
+            self.check.add(stack, unreported);
         }
+    }
+
+    /// Compares the stacks whose code the JVM has reported since they were walked.
+    pub(super) fn check_waiting_stacks(&self) {
+        let known = self.known();
+        self.check.compare_waiting(|pc| {
+            let (code, offset) = self.compiled_at(pc, false)?;
+            Some(known.methods_at(code, offset).collect())
+        });
     }
 
     /// Computes the offset of an interpreted instruction in its method's code, from the low bits of the instruction's
@@ -393,27 +408,29 @@ impl Engine {
         (code.kind == CodeKind::Compiled).then_some((id, offset))
     }
 
-    /// Returns the methods of frames, including inlined methods.
-    fn keys(&self, frames: impl Iterator<Item = RawFrame>) -> Vec<MethodKey> {
+    /// Returns the methods of frames, including inlined methods. At an address in code that the JVM has not reported,
+    /// ends and returns the address, too.
+    fn keys(&self, frames: impl Iterator<Item = RawFrame>) -> (Vec<MethodKey>, Option<usize>) {
         let known = self.known();
         let mut keys = Vec::new();
         for frame in frames {
             match frame {
                 RawFrame::Interpreted { method, .. } => keys.extend(known.methods.key(method)),
-                RawFrame::Compiled { code, offset } => {
-                    let Some(compiled) = known.codes.compiled(code) else {
-                        continue;
-                    };
-                    let methods = compiled.frames_at(offset).map(|frame| frame.method);
-                    keys.extend(methods.map(|method| known.methods.present(method)));
-                }
-                RawFrame::Method(_)
-                | RawFrame::Entry(_)
-                | RawFrame::Address(_)
-                | RawFrame::Stub(_) => {}
+                RawFrame::Compiled { code, offset } => keys.extend(known.methods_at(code, offset)),
+                RawFrame::Address(pc) => return (keys, Some(pc)),
+                RawFrame::Method(_) | RawFrame::Entry(_) | RawFrame::Stub(_) => {}
             }
         }
-        keys
+        (keys, None)
+    }
+}
+
+impl Known {
+    /// Returns the methods at a place of compiled code, innermost first. The present versions stand for old ones.
+    fn methods_at(&self, code: CodeId, offset: u32) -> impl Iterator<Item = MethodKey> + '_ {
+        let compiled = self.codes.compiled(code).into_iter();
+        let frames = compiled.flat_map(move |compiled| compiled.frames_at(offset));
+        frames.map(|frame| self.methods.present(frame.method))
     }
 }
 

@@ -7,6 +7,7 @@
 mod async_engine;
 mod blocks;
 mod bytecode;
+mod checked_stack;
 mod class_methods;
 mod code_cache;
 mod code_map;

@@ -2,7 +2,9 @@
 //! samples are trusted.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
+use super::checked_stack::{CheckedStack, WaitingStacks};
 use super::sample::{StackEnd, Trust};
 use crate::jvm::jvmti::MethodKey;
 
@@ -31,6 +33,7 @@ pub(super) struct SelfCheck {
     equal: AtomicU32,
     /// Number of stacks that could not be followed to their end, but are equal as far as they were followed.
     unwalked: AtomicU32,
+    waiting: WaitingStacks,
 }
 
 impl SelfCheck {
@@ -40,10 +43,27 @@ impl SelfCheck {
         self.compared.load(Ordering::Relaxed) < 2 * ENOUGH || seen.is_multiple_of(LATER)
     }
 
+    /// Compares a stack. If the stack ends at an address in code that the JVM has not reported, it waits until
+    /// [`compare_waiting`](Self::compare_waiting) finds the code's methods.
+    pub(super) fn add(&self, stack: CheckedStack, unreported: Option<usize>) {
+        match unreported {
+            Some(address) => self.waiting.add(stack, address, Instant::now()),
+            None => self.compare(&stack.walked, stack.end, &stack.expected),
+        }
+    }
+
+    /// Compares the stacks whose code the JVM has reported meanwhile. `methods_at` returns the methods at an address,
+    /// innermost first; `None` if the JVM has not reported the code there.
+    pub(super) fn compare_waiting(&self, methods_at: impl Fn(usize) -> Option<Vec<MethodKey>>) {
+        for stack in self.waiting.take(Instant::now(), methods_at) {
+            self.compare(&stack.walked, stack.end, &stack.expected);
+        }
+    }
+
     /// Compares a stack of the walker with the stack of JVM TI. A stack that was cut, or could not be followed to its
     /// end, is compared as far as it goes. If such an unfollowed stack is equal, this is no reason for trust: under
     /// `-Xcomp` the JVM reports most methods only after they ran, so most stacks are short.
-    pub(super) fn compare(&self, walked: &[MethodKey], end: StackEnd, expected: &[MethodKey]) {
+    fn compare(&self, walked: &[MethodKey], end: StackEnd, expected: &[MethodKey]) {
         let has_end = end == StackEnd::Complete && expected.len() < MAX_CHECKED;
         let is_equal = if has_end {
             walked == expected
@@ -120,6 +140,34 @@ mod tests {
             check.compare(&keys(&[3, 1]), StackEnd::Cut, &keys(&[3, 2, 1]));
         }
         assert!(matches!(check.trust(), Trust::No { .. }));
+    }
+
+    /// All classes that a method loads have the method's frame on their stacks. Some machines are so busy that the JVM
+    /// reports the method only afterwards.
+    #[test]
+    fn late_reports_of_code_are_no_faults() {
+        let check = SelfCheck::default();
+        let stack = |walked: &[usize]| CheckedStack {
+            walked: keys(walked),
+            end: StackEnd::Complete,
+            expected: keys(&[4, 3, 2, 1]),
+        };
+        for _ in 0..ENOUGH {
+            check.add(stack(&[4]), Some(0x100));
+        }
+        check.compare_waiting(|_| None);
+        assert_eq!(check.trust(), Trust::Checking);
+        check.compare_waiting(|_| Some(keys(&[3, 2])));
+        assert_eq!(check.trust(), Trust::Yes);
+        for _ in 0..ENOUGH {
+            check.add(stack(&[4]), Some(0x100));
+        }
+        check.compare_waiting(|_| Some(keys(&[2, 1])));
+        let no = Trust::No {
+            compared: 2 * ENOUGH,
+            equal: ENOUGH,
+        };
+        assert_eq!(check.trust(), no, "other methods are no equal stack");
     }
 
     #[test]

@@ -189,9 +189,10 @@ impl<M: ThreadMemory> Walk<'_, M> {
     /// Leaves a frame that belongs to no method: of a stub, or of code outside the map.
     fn step_native(&mut self, stub: Option<&Code>) -> Step {
         let Place { pc, sp, fp } = self.at;
+        let is_unreported = stub.is_none() && self.tables.code.covers(pc);
         if self.is_top && pc != 0 {
             self.emit(stub.map_or(RawFrame::Address(pc), |stub| RawFrame::Stub(stub.kind)));
-        } else if stub.is_none() && self.tables.code.covers(pc) {
+        } else if is_unreported {
             // The address may be in a method that was compiled a moment ago. By the time that the sample is read, the
             // JVM may have reported the method's code.
             self.emit(RawFrame::Address(pc));
@@ -224,10 +225,26 @@ impl<M: ThreadMemory> Walk<'_, M> {
                 return step;
             }
         }
+        if is_unreported && let Some(step) = self.by_kept_frame_pointer(sp, fp) {
+            return step;
+        }
         if let Some(step) = self.by_frame_pointer(sp, fp) {
             return step;
         }
         self.by_scan()
+    }
+
+    /// Leaves a compiled method that the JVM has not reported. Compiled code saves the caller's frame pointer below the
+    /// return address, and mostly leaves the register as it is. The register then leads to the caller's frame, or to one
+    /// further out, but not to the method's own.
+    fn by_kept_frame_pointer(&mut self, sp: usize, fp: usize) -> Option<Step> {
+        (0..SCAN).find_map(|words| {
+            let saved = self.stack.word(sp, words);
+            saved.filter(|saved| *saved == fp && fp >= sp)?;
+            let pc = self.return_address(sp, words.wrapping_add(1))?;
+            let skipped = words.wrapping_add(2).wrapping_mul(WORD);
+            Some(self.go(pc, sp.wrapping_add(skipped), fp))
+        })
     }
 
     /// Returns whether a stub begins with `push rbp; mov rbp, rsp`.

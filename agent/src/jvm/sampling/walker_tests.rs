@@ -323,6 +323,33 @@ fn native_code_that_java_calls_without_leaving_java_is_searched() {
     assert_eq!(end, StackEnd::Unwalked(Unwalked::UnknownCode));
 }
 
+/// The frame pointer is still that of an interpreted caller. By it alone, the walk would lose this caller.
+#[test]
+fn compiled_code_that_is_not_reported_has_saved_the_frame_pointer() {
+    let mut world = World::new();
+    let unreported = CODE + 0x5_0000;
+    world.anchor = Anchor {
+        sp: at(2),
+        pc: unreported,
+        fp: at(20),
+    };
+    world.put(&[(3, at(20)), (8, at(20)), (9, pc(INTERPRETER, 0x40))]);
+    world.put(&[(12, 0x1234), (17, METHOD), (19, at(24))]);
+    world.put(&[(20, at(40)), (21, pc(CALL_STUB, 9))]);
+    world.put(&first_call(40));
+    let registers = Registers {
+        sp: at(0),
+        ..Registers::default()
+    };
+    let interpreted = RawFrame::Interpreted {
+        method: 77,
+        bcp: 0x1234,
+    };
+    let (frames, end) = world.walk(registers);
+    assert_eq!(frames, [RawFrame::Address(unreported), interpreted]);
+    assert_eq!(end, StackEnd::Complete);
+}
+
 #[test]
 fn a_call_stub_leads_to_the_java_that_called_the_jvm() {
     let mut world = World::new();
