@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use loadhook_settings::attach::AttachFigures;
 
@@ -47,6 +48,8 @@ pub(crate) struct Agent {
     pub(crate) budget: BudgetLog,
     /// Figures of the pauses in which an attached agent changed the loaded classes. Set after these changes.
     pub(crate) attached: OnceLock<AttachFigures>,
+    /// The moment when an attached agent had changed the loaded classes.
+    pub(crate) watched_since: OnceLock<Instant>,
     /// Pauses of the garbage collector, if the options ask for them.
     pub(crate) gc: Option<GcRecording>,
     /// Waits of threads for each other, if the options ask for them.

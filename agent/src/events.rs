@@ -1,7 +1,7 @@
 //! Handlers of JVM TI events.
 
 use std::cell::Cell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loadhook_settings::Timing;
 use loadhook_settings::attach::AttachFigures;
@@ -92,6 +92,7 @@ pub(crate) fn attach(
     // `current` is null, because the list of threads already has this thread, in which the JVM attaches agents.
     let figures = begin(agent, jni, tracker, Local::NULL, Pace::running(), leave)?;
     let _ = agent.attached.set(figures);
+    let _ = agent.watched_since.set(Instant::now());
     Ok(figures)
 }
 

@@ -197,6 +197,7 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
         pauses: Pauses::default(),
         budget: BudgetLog::default(),
         attached: OnceLock::new(),
+        watched_since: OnceLock::new(),
         writer: ProfileWriter::default(),
         start_time: StartTime::now(),
         had_virtual_threads: false.into(),

@@ -17,7 +17,7 @@ on_jdks!(counts_are_exact comes_again_and_again: on_11 11, on_25 25);
 on_jdks!(leaves_while_classes_load probes_have_a_small_budget counting_has_a_budget leaves_if_it_takes_too_much: on_17 17);
 on_jdks!(samples_have_methods_under_way old_versions_are_no_faults: on_17 17, on_25 25);
 on_jdks!(an_environment_stays late_reports_of_code_are_no_faults: on_11 11, on_17 17, on_21 21, on_25 25);
-on_jdks!(leaves_when_its_command_is_gone two_attachers the_program_ends the_program_begins options_are_checked: on_21 21);
+on_jdks!(leaves_when_its_command_is_gone the_duration_begins_after_the_changes two_attachers the_program_ends the_program_begins options_are_checked: on_21 21);
 
 fn detach(program: &Running, answer: &Answer) -> Result<Profile> {
     let code = load(&program.child, DETACH)?;
@@ -283,6 +283,23 @@ fn leaves_when_its_command_is_gone(feature: u32) -> Result<()> {
     answer.wait_until_left()?;
     ensure!(program.order("probes")? == "none");
     ensure!(load(&program.child, DETACH)? == Refusal::NotWatched as i32);
+    program.end()
+}
+
+/// The changes of the loaded classes take none of the duration, which is shorter than them.
+fn the_duration_begins_after_the_changes(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, "Attached", &[])?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let answer = attach(&program, "include=java.**,duration=100ms", &folder)?;
+    answer.wait_until_left()?;
+    let lines = answer.lines()?;
+    let changed = lines.iter().find_map(|line| match line {
+        AnswerLine::Attached(figures) => Some(figures.classes),
+        _ => None,
+    });
+    // An agent that leaves meanwhile changes only some of the classes, of which the JVM has loaded more than 300.
+    ensure!(changed.is_some_and(|changed| changed > 300), "{lines:?}");
     program.end()
 }
 

@@ -1,7 +1,7 @@
 //! The thread that makes an attached agent leave when its duration is over, or when the command that attached it has
 //! ended.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::answer;
 use crate::agent::Agent;
@@ -10,9 +10,14 @@ use crate::jvm::jni::Jni;
 
 /// Interval at which the thread checks whether the command still runs.
 const LOOK: Duration = Duration::from_millis(200);
+/// Interval at which the thread checks whether the watching has begun.
+const LOOK_FOR_BEGIN: Duration = Duration::from_millis(10);
 
 /// Starts the thread if the agent has a duration or an answer. The thread calls `leave` when the duration is over, or
 /// when the command that waits for the answer has ended.
+///
+/// The duration begins when all classes that were loaded before are instrumented, because changing ten thousand classes
+/// takes seconds.
 pub(super) fn start(
     agent: &'static Agent,
     jni: Jni<'_>,
@@ -22,20 +27,19 @@ pub(super) fn start(
     if settings.duration.is_none() && settings.answer.is_none() {
         return;
     }
-    let end = settings
-        .duration
-        .and_then(|duration| Instant::now().checked_add(duration.duration()));
+    let duration = settings.duration.map(|duration| duration.duration());
     let run = move |jni: Jni<'_>| {
         loop {
-            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) || answer::is_abandoned() {
+            let pause = match (duration, agent.watched_since.get()) {
+                (None, _) => LOOK,
+                (Some(_), None) => LOOK_FOR_BEGIN,
+                (Some(duration), Some(begin)) => duration.saturating_sub(begin.elapsed()).min(LOOK),
+            };
+            if pause.is_zero() || answer::is_abandoned() {
                 leave(agent, jni);
                 return;
             }
-            if agent
-                .gate
-                .wait_for_end(left.map_or(LOOK, |left| left.min(LOOK)))
-            {
+            if agent.gate.wait_for_end(pause) {
                 return;
             }
         }
