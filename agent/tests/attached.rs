@@ -5,7 +5,8 @@ use std::os::unix::fs::FileExt;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::{Engine, Profile};
+use loadhook_profile::format::{Format, Options};
+use loadhook_profile::{Engine, MethodCalls, Profile};
 use loadhook_settings::attach::{AnswerLine, DETACH, Refusal};
 use tempfile::TempDir;
 
@@ -339,8 +340,9 @@ fn probes_have_a_small_budget(feature: u32) -> Result<()> {
     program.end()
 }
 
-/// Methods lose their counting probes if these take too long.
+/// Methods lose their counting probes if these take too long. The profile marks each of them.
 fn counting_has_a_budget(feature: u32) -> Result<()> {
+    const CALLS: u64 = 10_000_000;
     let mut program = Running::start(feature, "Attached", &[])?;
     program.answer()?;
     let folder = TempDir::new()?;
@@ -353,14 +355,47 @@ fn counting_has_a_budget(feature: u32) -> Result<()> {
             .iter()
             .any(|note| note.starts_with("--budget 1 %: ") && note.contains("Attached$Work.inner"))
     };
+    let mut orders = 0;
     wait_for("a method that is no longer counted", || {
-        program.order("call 10000000").ok()?;
+        program.order(&format!("call {CALLS}")).ok()?;
+        orders += 1;
         read(&snapshot)
             .is_ok_and(|so_far| is_lowered(&so_far))
             .then_some(())
     })?;
+    // Nobody counts these calls.
+    program.order(&format!("call {CALLS}"))?;
+    orders += 1;
     let profile = detach(&program, &answer)?;
-    ensure!(is_lowered(&profile), "{:?}", profile.header.notes);
+    let notes = &profile.header.notes;
+    ensure!(is_lowered(&profile), "{notes:?}");
+    let ended = |it: &&MethodCalls| it.until_ns.is_some();
+    let ended: Vec<MethodCalls> = profile.method_calls.iter().filter(ended).copied().collect();
+    let told = format!("--budget 1 %: {} method", ended.len());
+    ensure!(
+        notes.iter().any(|note| note.starts_with(&told)),
+        "{told}: {notes:?}"
+    );
+    let is_inner = |it: &&MethodCalls| &*profile.methods[it.method as usize].name == "inner";
+    let inner = ended.iter().find(is_inner).context("inner is not marked")?;
+    // `inner` is called six times in each round.
+    let all = 6 * CALLS * orders;
+    ensure!(0 < inner.calls && inner.calls < all, "{inner:?} of {all}");
+    ensure!(
+        inner.until_ns < Some(profile.header.duration_ns),
+        "{inner:?}"
+    );
+    ensure!(
+        inner.since_ns.is_none(),
+        "samples are no timing probes: {inner:?}"
+    );
+    let mut table = Vec::new();
+    Format::Table.write(&profile, &Options::default(), &mut table)?;
+    let table = String::from_utf8(table)?;
+    let line = table
+        .lines()
+        .find(|line| line.ends_with("Attached$Work.inner"));
+    ensure!(line.is_some_and(|line| line.contains('≥')), "{table}");
     ensure!(program.order("probes")? == "none");
     program.end()
 }

@@ -111,6 +111,7 @@ fn methods_that_are_partly_timed_have_none() {
             method: 10,
             calls: 9,
             since_ns: Some(5),
+            until_ns: None,
         }];
         let json = json_of(&profile, &Options::default());
         for (name, is_shown) in [
@@ -158,6 +159,7 @@ fn a_few_calls_may_be_untimed() {
         method: 10,
         calls: 8,
         since_ns: Some(5),
+        until_ns: None,
     }];
     let json = json_of(&profile, &Options::default());
     assert!(latency(&json, "handle").is_object());
@@ -166,6 +168,11 @@ fn a_few_calls_may_be_untimed() {
     assert_eq!(cells(&text, "Server.handle")[0], "1,020", "{text}");
     // 10 of 18 calls are timed.
     assert_eq!(cells(&text, "lambda$main$0;odd")[0], "†10", "{text}");
+    // Nobody knows how many calls came after the counting ended.
+    profile.method_calls[0].until_ns = Some(5);
+    let json = json_of(&profile, &Options::default());
+    assert_eq!(latency(&json, "lambda$main$0;odd"), &Value::Null);
+    assert!(latency(&json, "handle").is_object());
 }
 
 #[test]

@@ -107,7 +107,7 @@ pub(crate) fn not_counted(
         false => "and later times are in the callers' self time",
     };
     format!(
-        "--budget {percent} %: {} no longer counted, the first after {:.1} s; the counts stop there, {times} (--budget none counts all): {}{others}",
+        "--budget {percent} %: {} no longer counted, the first after {:.1} s; the counts stop there and are marked ≥, {times} (--budget none counts all): {}{others}",
         units::counted(names.len() as u64, "method is", "methods are"),
         first.as_secs_f64(),
         named.join(", "),
@@ -133,6 +133,10 @@ mod tests {
         assert!(note.ends_with(": a.B.m0"), "{note}");
         let note = not_counted(10, &names(7), first, false);
         assert!(note.ends_with(", a.B.m4 and 2 more"), "{note}");
+        assert!(
+            note.contains("; the counts stop there and are marked ≥, and later times "),
+            "{note}"
+        );
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::control::pause::Pauses;
 use crate::gc_pauses::GcRecording;
 use crate::instrument::hidden_classes::HiddenClasses;
 use crate::instrument::instrumentation::Instrumentation;
+use crate::instrument::levels::Level;
 use crate::instrument::registry::ClassSymbols;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
@@ -185,32 +186,38 @@ impl<'a> Sources<'a> {
     /// Fetches the calls that the tracker has counted.
     fn counted(&self, jni: Jni<'_>, goes_on: impl Fn() -> bool) -> Result<Snapshot, AssemblyError> {
         let mut counted = counted(self.tracker, jni, goes_on)?;
-        self.mark_only_counted(&mut counted.method_calls);
+        self.mark_lowered(&mut counted.method_calls);
         Ok(counted)
     }
 
-    /// Marks the methods whose calls are not timed any more because of the budget, even if they had no calls since then.
-    /// With `timing=sampled`, calls are never timed, so no method is marked; a note names the lowered methods.
-    fn mark_only_counted(&self, counted: &mut Vec<MethodCalls>) {
-        if self.options().timing == Some(Timing::Sampled) {
-            return;
-        }
+    /// Marks the methods that have lost probes because of the budget, even if they had no calls since then. With
+    /// `timing=sampled`, calls are never timed, so methods are marked only if their calls are not counted any more.
+    fn mark_lowered(&self, counted: &mut Vec<MethodCalls>) {
+        let are_timed = self.options().timing != Some(Timing::Sampled);
         let levels = &self.instrumentation.hook.levels;
         let silent = levels.silent();
-        let mut levels = levels.counted();
-        for (id, level) in silent {
-            levels.entry(id).or_insert(level);
+        let mut lowered = levels.counted();
+        for (id, level) in &silent {
+            lowered.entry(*id).or_insert(*level);
         }
-        let nanos = |since: Duration| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        let nanos = |level: &Level| u64::try_from(level.since.as_nanos()).unwrap_or(u64::MAX);
+        let marked = |method: MethodCalls, level: &Level| MethodCalls {
+            since_ns: are_timed.then(|| nanos(level)),
+            until_ns: silent.get(&method.method).map(nanos),
+            ..method
+        };
         for method in counted.iter_mut() {
-            let level = levels.remove(&method.method);
-            method.since_ns = level.map(|level| nanos(level.since));
+            if let Some(level) = lowered.remove(&method.method) {
+                *method = marked(*method, &level);
+            }
         }
-        levels.retain(|_, level| level.had_probes);
-        counted.extend(levels.into_iter().map(|(method, level)| MethodCalls {
-            method,
-            calls: 0,
-            since_ns: Some(nanos(level.since)),
+        lowered.retain(|id, level| level.had_probes || silent.contains_key(id));
+        counted.extend(lowered.iter().map(|(id, level)| {
+            let method = MethodCalls {
+                method: *id,
+                ..MethodCalls::default()
+            };
+            marked(method, level)
         }));
     }
 
@@ -259,11 +266,12 @@ impl<'a> Sources<'a> {
         header.notes = notes;
     }
 
-    /// Returns the note on the methods whose calls are not timed any more because of the budget. `methods` is the number of
-    /// methods with calls in the profile.
+    /// Returns the note on the methods whose calls are only counted now because of the budget. `methods` is the number
+    /// of methods with calls in the profile.
     fn only_counted(&self, methods: usize, counted: &[MethodCalls]) -> Option<String> {
         let percent = self.options().settings.budget_percent()?;
-        let since = counted.iter().filter_map(|method| method.since_ns);
+        let still_counted = counted.iter().filter(|method| method.until_ns.is_none());
+        let since = still_counted.filter_map(|method| method.since_ns);
         let first = since.clone().min()?;
         let seconds = first as f64 / 1e9;
         Some(format!(

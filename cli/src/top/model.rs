@@ -127,6 +127,7 @@ mod tests {
             |(method, (_, calls, self_ns)): (u32, &(&str, Option<u64>, f64))| MethodFigures {
                 method,
                 calls: *calls,
+                calls_are_least: false,
                 self_ns: Some(*self_ns),
                 total_ns: None,
                 mean_ns: None,

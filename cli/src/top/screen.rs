@@ -271,7 +271,7 @@ const HELP: [(&str, &str); 18] = [
     ("", ""),
     (
         "calls/s",
-        "counted calls, – for methods that are not counted",
+        "counted calls, ≥ if counting stopped, – if not counted",
     ),
     ("self %", "share of the running time, without callees"),
     ("total %", "share of the running time, with callees"),

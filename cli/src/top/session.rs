@@ -281,6 +281,7 @@ mod tests {
         let figures = |(method, (_, self_ns)): (u32, &(&str, f64))| MethodFigures {
             method,
             calls: None,
+            calls_are_least: false,
             self_ns: Some(*self_ns),
             total_ns: Some(*self_ns),
             mean_ns: None,

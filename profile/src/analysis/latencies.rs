@@ -76,8 +76,8 @@ impl Calls {
 ///
 /// A method is left out if more than 8 of its calls, and more than 1 % of them, are not timed. In adaptive
 /// timing, the first calls are timed, and a sample of the later ones. With a budget, a method that loses its
-/// probes has no timed calls from then on. In both cases the durations of the timed calls do not represent all
-/// calls.
+/// probes has no timed calls from then on, and maybe not even counted ones. In both cases the durations of the
+/// timed calls do not represent all calls.
 pub(crate) fn latencies(profile: &Profile) -> HashMap<u32, Latency> {
     if profile.latencies.is_empty() {
         return HashMap::new();
@@ -89,7 +89,9 @@ pub(crate) fn latencies(profile: &Profile) -> HashMap<u32, Latency> {
         calls[node.method as usize].add(node.calls, untimed);
     }
     for counted in &profile.method_calls {
-        calls[counted.method as usize].add(counted.calls, counted.calls);
+        // Nobody knows how many calls came after the method lost its last probe.
+        let untimed = counted.until_ns.map_or(counted.calls, |_| u64::MAX);
+        calls[counted.method as usize].add(counted.calls, untimed);
     }
     let is_left_out = |method: u32| {
         let Calls { all, untimed } = calls[method as usize];

@@ -161,8 +161,9 @@ fn add<'p>(
                 ..MethodCalls::default()
             });
             sum.calls = sum.calls.saturating_add(counted.calls);
-            // From the earliest time on, some process only counted.
+            // From the earliest times on, some process only counted, or did not count.
             sum.since_ns = [sum.since_ns, counted.since_ns].into_iter().flatten().min();
+            sum.until_ns = [sum.until_ns, counted.until_ns].into_iter().flatten().min();
         }
         if let Some(allocations) = &profile.allocations {
             let added = allocated.add(allocations, &places, &indexes);

@@ -40,6 +40,8 @@ pub(crate) struct Row {
     pub(crate) total_is_bound: bool,
     /// See [`MethodCalls::since_ns`]: from this moment on, calls have no times.
     pub(crate) counted_since_ns: Option<u64>,
+    /// See [`MethodCalls::until_ns`]: later calls are not counted, so `count` is a lower bound.
+    pub(crate) counted_until_ns: Option<u64>,
 }
 
 /// A time is mostly error if its standard error is larger than this share of the time.
@@ -67,18 +69,20 @@ impl Row {
     }
 
     /// Returns the mean total time of a call, over the calls with known times; `None` if no time is
-    /// known, or if no sample met the method.
+    /// known, or if no sample met the method. `None` also if samples cover more calls than are counted.
     ///
     /// Recursive calls count as calls, so an outermost call of a recursive method
     /// takes longer than this mean.
     pub(crate) fn mean(&self) -> Option<f64> {
-        let is_known = self.known_count > 0 && !(self.is_sampled && self.total == 0.0);
+        let is_whole = !self.is_sampled || self.total > 0.0 && self.counted_until_ns.is_none();
+        let is_known = self.known_count > 0 && is_whole;
         is_known.then(|| self.known_total / self.known_count as f64)
     }
 
-    /// Returns the count; `None` if calls were not counted.
+    /// Returns the count; `None` if calls were not counted, or no longer when the profile began.
     pub(crate) fn known_calls(&self) -> Option<u64> {
-        self.is_counted.then_some(self.count)
+        let has_ended = self.count == 0 && self.counted_until_ns == Some(0);
+        (self.is_counted && !has_ended).then_some(self.count)
     }
 
     /// Moves the count to `samples`, because a tree of samples counts samples. The number of calls
@@ -107,7 +111,8 @@ impl Row {
 
     /// Returns whether the weight of some calls or objects is unknown.
     pub(crate) fn is_partial(&self) -> bool {
-        self.known_count < self.count || self.counted_since_ns.is_some()
+        let has_ended = !self.is_sampled && self.counted_until_ns.is_some();
+        self.known_count < self.count || self.counted_since_ns.is_some() || has_ended
     }
 
     /// Returns the standard error of `own`.

@@ -47,6 +47,9 @@ pub struct MethodFigures {
     pub method: u32,
     /// The calls; `None` if they were not counted.
     pub calls: Option<u64>,
+    /// True if `calls` is a lower bound, because the method lost its last probe; see
+    /// [`MethodCalls::until_ns`](crate::MethodCalls::until_ns).
+    pub calls_are_least: bool,
     /// The time in the method itself, in nanoseconds; `None` if it is unknown.
     pub self_ns: Option<f64>,
     /// The time with callees, in nanoseconds; `None` if it is unknown.
@@ -127,6 +130,7 @@ impl Picture {
             MethodFigures {
                 method: row.method,
                 calls: row.known_calls(),
+                calls_are_least: row.counted_until_ns.is_some(),
                 self_ns: row.known_own(),
                 total_ns: row.some_total(),
                 mean_ns: row.mean(),
@@ -270,6 +274,7 @@ mod tests {
                 method: 1,
                 calls: 7,
                 since_ns: None,
+                until_ns: None,
             }],
             sampling: Some(Sampling {
                 samples: 10,

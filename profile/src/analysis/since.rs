@@ -50,6 +50,10 @@ pub fn since(earlier: &Profile, later: &Profile) -> Profile {
     for counted in &mut between.method_calls {
         let before = calls.get(&counted.method).copied().unwrap_or(0);
         counted.calls = counted.calls.saturating_sub(before);
+        // 0 stands for all times before the part.
+        for moment in [&mut counted.since_ns, &mut counted.until_ns] {
+            *moment = moment.map(|ns| ns.saturating_sub(earlier.header.duration_ns));
+        }
     }
     if let (Some(sampling), Some(before)) = (&mut between.sampling, &earlier.sampling) {
         subtract_sampling(sampling, before);
@@ -351,7 +355,8 @@ mod tests {
         let counted = |calls| MethodCalls {
             method: 0,
             calls,
-            since_ns: Some(7),
+            since_ns: Some(1_500_000_000),
+            until_ns: Some(900_000_000),
         };
         let mut earlier = profile(&["a"], 1, &[]);
         let mut later = profile(&["b", "a"], 2, &[]);
@@ -371,6 +376,11 @@ mod tests {
                 .collect::<Vec<_>>(),
             [5, 3]
         );
-        assert_eq!(between[0].since_ns, Some(7));
+        let moments = (between[0].since_ns, between[0].until_ns);
+        assert_eq!(
+            moments,
+            (Some(500_000_000), Some(0)),
+            "the part begins at 1 s"
+        );
     }
 }

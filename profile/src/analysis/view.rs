@@ -53,6 +53,9 @@ pub(crate) struct View<'p> {
     /// The methods that were only counted from some moment on, in any thread; see
     /// [`MethodCalls::since_ns`]. Empty in a view of objects and bytes.
     pub(crate) counted_since: HashMap<u32, u64>,
+    /// The methods whose calls were counted until some moment, see [`MethodCalls::until_ns`]. Empty in a view of
+    /// objects and bytes.
+    pub(crate) counted_until: HashMap<u32, u64>,
 }
 
 impl<'p> View<'p> {
@@ -92,10 +95,13 @@ impl<'p> View<'p> {
         let mut view = View::empty(profile, methods, Quantity::Time, options);
         view.is_of_calls = true;
         view.has_nodes = profile.has_calls();
-        let counted_since = profile.method_calls.iter();
-        view.counted_since = counted_since
-            .filter_map(|counted| Some((counted.method, counted.since_ns?)))
-            .collect();
+        let moments = |moment: fn(&MethodCalls) -> Option<u64>| {
+            let counted = profile.method_calls.iter();
+            let of_methods = counted.filter_map(|of| Some((of.method, moment(of)?)));
+            of_methods.collect::<HashMap<_, _>>()
+        };
+        view.counted_since = moments(|counted| counted.since_ns);
+        view.counted_until = moments(|counted| counted.until_ns);
         let waited = only_waited(profile);
         let focused = view.focused(options);
         if options.thread.is_none() {
@@ -162,6 +168,7 @@ impl<'p> View<'p> {
             method_calls: Vec::new(),
             latencies: HashMap::new(),
             counted_since: HashMap::new(),
+            counted_until: HashMap::new(),
         }
     }
 
@@ -205,6 +212,13 @@ impl<'p> View<'p> {
         tree.only_waited = only_waited;
         tree.whole = whole;
         self.trees.push(tree);
+    }
+
+    /// Returns whether the number of all calls is a lower bound.
+    pub(crate) fn calls_are_least(&self) -> bool {
+        let mut counted = self.method_calls.iter();
+        counted.any(|counted| counted.until_ns.is_some())
+            || !self.is_sampled() && !self.counted_until.is_empty()
     }
 
     /// Returns a method's name for people, with the number of its loaders.
@@ -328,6 +342,7 @@ impl<'p> View<'p> {
     fn empty_row(&self, method: u32) -> Row {
         let mut row = Row::empty(method, self.is_sampled());
         row.counted_since_ns = self.counted_since.get(&method).copied();
+        row.counted_until_ns = self.counted_until.get(&method).copied();
         row
     }
 

@@ -241,6 +241,8 @@ struct JsonMethod<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     counted_since_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    counted_until_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<serde_json::Value>,
 }
 
@@ -346,6 +348,7 @@ impl Serialize for Methods<'_, '_> {
                 total_error_ns: row.some_total().map(|_| whole(row.total_error())),
                 total_is_bound: row.total_is_bound,
                 counted_since_ns: row.counted_since_ns,
+                counted_until_ns: row.counted_until_ns,
                 latency: self.0.latencies.get(&row.method).map(latency),
             }
         }))

@@ -14,7 +14,7 @@ use crate::analysis::options::Options;
 use crate::analysis::tree::{Entry, Step, Tree};
 use crate::analysis::view::View;
 use crate::format::allocation_text::unsized_remarks;
-use crate::format::bounds::mark;
+use crate::format::bounds::{after, mark};
 use crate::model::Profile;
 use loadhook_text::java::shorten;
 use loadhook_text::units::{self, UNKNOWN, Unit};
@@ -35,7 +35,7 @@ pub(super) fn write(
     } else if !lines.is_empty() {
         let full: Vec<String> = lines
             .iter()
-            .map(|line| line.branch.clone() + &line.name(&view) + &line.counted_only(&view))
+            .map(|line| line.branch.clone() + &line.name(&view) + &line.lost_probes(&view))
             .collect();
         let columns = fitted(columns(&view, &lines), &full, options.width);
         let room = name_width(&columns, options.width);
@@ -101,16 +101,25 @@ impl Line<'_> {
         view.shown(self.entry.method)
     }
 
-    /// Returns the text after the name of a method that was only counted from some moment on; else
-    /// empty.
-    fn counted_only(&self, view: &View<'_>) -> String {
-        let since = view.counted_since.get(&self.entry.method);
-        since.map_or(String::new(), |ns| {
-            format!(
-                " (not timed after {}, only counted)",
-                units::time(*ns as f64)
-            )
-        })
+    /// Returns the text after the name of a method that lost probes while the program ran; else empty. In a tree of
+    /// samples these methods have all their samples.
+    fn lost_probes(&self, view: &View<'_>) -> String {
+        let method = self.entry.method;
+        let since = view.counted_since.get(&method).copied();
+        let until = view.counted_until.get(&method).copied();
+        match (since, until) {
+            _ if view.is_sampled() => String::new(),
+            (Some(since), Some(until)) if since < until => {
+                format!(
+                    " (not timed {}, not counted {})",
+                    after(since),
+                    after(until)
+                )
+            }
+            (_, Some(until)) => format!(" (not timed or counted {})", after(until)),
+            (Some(since), None) => format!(" (not timed {}, only counted)", after(since)),
+            (None, None) => String::new(),
+        }
     }
 
     /// Returns whether the branch lines leave too few of `room` columns for the
@@ -128,7 +137,7 @@ impl Line<'_> {
             Cow::Borrowed(&*self.branch)
         };
         let left = room.saturating_sub(branch.width());
-        let behind = self.counted_only(view);
+        let behind = self.lost_probes(view);
         match left.checked_sub(behind.width()) {
             Some(left) if left >= NARROWEST_NAME => {
                 format!("{branch}{}{behind}", shorten(&self.name(view), left))

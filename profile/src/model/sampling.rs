@@ -7,12 +7,15 @@ use serde::{Deserialize, Serialize};
 pub struct MethodCalls {
     /// Index into [`Profile::methods`](super::Profile::methods).
     pub method: u32,
-    /// The exact number of calls.
+    /// The exact number of calls until [`until_ns`](Self::until_ns).
     pub calls: u64,
     /// The time since the start, in nanoseconds, at which the method lost its timing probes. Calls before that time are
     /// in the trees, too; the time of later calls is in the self time of their callers. `None` if the method never had
-    /// timing probes.
+    /// timing probes, or still has them.
     pub since_ns: Option<u64>,
+    /// The time since the start, in nanoseconds, at which the method lost its last probe. Later calls are counted
+    /// nowhere. `None` if all calls are counted.
+    pub until_ns: Option<u64>,
 }
 
 /// The way in which stacks were sampled.

@@ -183,6 +183,7 @@ impl Decoder {
                 method: u32::try_from(record.word()?).map_err(|_| Stop::Bad("a bad method id"))?,
                 calls: record.natural("a negative count")?,
                 since_ns: None,
+                until_ns: None,
             }),
             LATENCIES => latencies(record, &mut self.snapshot.latencies)?,
             END => self.ended = true,

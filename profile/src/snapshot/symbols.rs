@@ -249,6 +249,7 @@ mod tests {
                     method,
                     calls,
                     since_ns: None,
+                    until_ns: None,
                 })
                 .to_vec(),
             latencies: Vec::new(),

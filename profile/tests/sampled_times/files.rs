@@ -32,6 +32,7 @@ fn written_samples_are_read_back() {
     let mut twice = shop();
     twice.method_calls.push(MethodCalls {
         since_ns: None,
+        until_ns: None,
         method: 0,
         calls: 1,
     });
@@ -39,6 +40,7 @@ fn written_samples_are_read_back() {
     let mut missing = shop();
     missing.method_calls.push(MethodCalls {
         since_ns: None,
+        until_ns: None,
         method: 99,
         calls: 1,
     });
@@ -144,11 +146,12 @@ proptest! {
         stacks in any_stacks(),
         sampling in prop::option::of(any_sampling()),
         calls in prop::collection::btree_map(0u32..12, any::<u64>(), 0..12),
+        moments in (prop::option::of(0u64..1 << 50), prop::option::of(0u64..1 << 50)),
     ) {
         let mut profile = shop();
         profile.threads[0].nodes = sampled_tree(&stacks);
         profile.sampling = sampling;
-        profile.method_calls = calls.into_iter().map(|(method, calls)| MethodCalls { method, calls, since_ns: None }).collect();
+        profile.method_calls = calls.into_iter().map(|(method, calls)| MethodCalls { method, calls, since_ns: moments.0, until_ns: moments.1 }).collect();
         prop_assert_eq!(&read(&written(&profile)).expect("the file is a profile"), &profile);
         for format in Format::ALL {
             let mut out = std::io::sink();

@@ -6,6 +6,7 @@ mod common;
 mod comparisons;
 mod files;
 mod json;
+mod lowered;
 mod page;
 #[path = "../schema/mod.rs"]
 mod schema;

@@ -189,6 +189,7 @@ pub(crate) fn shop() -> Profile {
                 method,
                 calls,
                 since_ns: None,
+                until_ns: None,
             })
             .collect(),
         sampling: Some(sampling()),

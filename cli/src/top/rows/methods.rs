@@ -98,6 +98,9 @@ impl Rows for Methods<'_> {
     fn cell(&self, row: usize, column: usize) -> String {
         let value = self.value(row, column);
         match (column, self.0.picture.has_latencies) {
+            (0, _) if self.at(row).is_some_and(|it| it.calls_are_least) => {
+                known(value, |calls| format!("≥{}", rate(calls)))
+            }
             (0, _) => known(value, rate),
             (3, true) if self.at(row).is_some_and(|it| it.p99_is_partial) => {
                 known(value, |ns| format!("†{}", time(ns)))

@@ -14,6 +14,7 @@ fn model() -> Model {
     let figures = |method, calls, self_ns, mean_ns| MethodFigures {
         method,
         calls,
+        calls_are_least: false,
         self_ns: Some(self_ns),
         total_ns: Some(2.0 * self_ns),
         mean_ns,
@@ -145,6 +146,21 @@ fn timed_calls_have_a_percentile() {
 }
 
 #[test]
+fn calls_of_methods_that_lost_their_probes_are_lower_bounds() {
+    let mut model = model();
+    model.picture.methods[0].calls_are_least = true;
+    model.picture.methods[0].mean_ns = None;
+    let text = screen_of(&model, "", (80, 12), &facts());
+    let expected = "
+    calls/s ▼self %  total %      mean     last  method
+ ≥1,234,567    45.0     90.0         –       ██  com.";
+    assert!(text.contains(expected), "{text}");
+    let help = screen("?", (80, 24), &facts());
+    let told = "  calls/s       counted calls, ≥ if counting stopped, – if not counted\n";
+    assert!(help.contains(told), "{help}");
+}
+
+#[test]
 fn each_table_fits_into_80_columns() {
     let expected = "\
 loadhook top  process 4711  com.example.Shop --port 80
@@ -243,6 +259,7 @@ fn a_hundred_thousand_methods_can_be_shown() {
     let figures = |method| MethodFigures {
         method,
         calls: Some(u64::from(method)),
+        calls_are_least: false,
         self_ns: Some(0.0),
         total_ns: None,
         mean_ns: None,

@@ -77,6 +77,7 @@ impl Change {
         };
         Values {
             sides: [of(&self.before), of(&self.after)],
+            is_bound: false,
         }
     }
 }
@@ -122,6 +123,7 @@ pub fn compare(profiles: [&[Profile]; 2], options: &Options<'_>) -> Result<Compa
         sides: totals
             .each_ref()
             .map(|side| side.iter().map(of_run).collect()),
+        is_bound: false,
     };
     sort(&mut changes, options.sort, &plan);
     Ok(Comparison {

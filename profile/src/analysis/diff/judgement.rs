@@ -67,11 +67,17 @@ pub struct Judgement {
     pub p: Option<f64>,
     /// `p` corrected for the number of values tested.
     pub q: Option<f64>,
+    /// True if some of the values are lower bounds. Then they are not tested, and have no ratio.
+    pub is_bound: bool,
 }
 
 impl Judgement {
-    /// Returns the difference of the medians; 0 if a median is unknown.
+    /// Returns the difference of the medians. An unknown median counts as 0. The difference of lower bounds is unknown,
+    /// and counts as 0.
     pub(crate) fn size(&self) -> f64 {
+        if self.is_bound {
+            return 0.0;
+        }
         let [before, after] = [self.before, self.after].map(|side| side.unwrap_or(0.0));
         (after - before).abs()
     }
@@ -82,6 +88,8 @@ impl Judgement {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Values {
     pub(crate) sides: [Vec<(bool, Option<f64>)>; 2],
+    /// True if some of the values are lower bounds.
+    pub(crate) is_bound: bool,
 }
 
 impl Values {
@@ -152,6 +160,7 @@ pub(crate) fn judge(values: &[Values], runs: [usize; 2]) -> (Vec<Judgement>, Pla
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.retain(|at| {
         judgements[*at].verdict == Verdict::Untested
+            && !values[*at].is_bound
             && sizes[*at] > 0.0
             && sizes[*at] >= WORTH_TESTING * whole
     });
@@ -186,7 +195,7 @@ pub(crate) fn judge(values: &[Values], runs: [usize; 2]) -> (Vec<Judgement>, Pla
 /// Judges one value alone, without a correction.
 pub(crate) fn judge_alone(value: &Values, runs: [usize; 2]) -> Judgement {
     let mut judgement = untested(value, runs);
-    if runs.iter().all(|runs| *runs > 1) {
+    if runs.iter().all(|runs| *runs > 1) && !value.is_bound {
         let p = mann_whitney(&value.known(0), &value.known(1));
         judgement.p = Some(p);
         judgement.verdict = if p <= LEVEL {
@@ -205,14 +214,15 @@ fn untested(value: &Values, runs: [usize; 2]) -> Judgement {
         () => Verdict::Untested,
     };
     let [before, after] = [value.known(0), value.known(1)];
-    let is_several = runs.iter().all(|runs| *runs > 1);
+    let has_ratio = runs.iter().all(|runs| *runs > 1) && !value.is_bound;
     Judgement {
         verdict,
         before: median(&before),
         after: median(&after),
-        ratio: is_several.then(|| ratio(&before, &after)).flatten(),
+        ratio: has_ratio.then(|| ratio(&before, &after)).flatten(),
         p: None,
         q: None,
+        is_bound: value.is_bound,
     }
 }
 
@@ -338,16 +348,23 @@ mod tests {
         let some = [true, false, true, true, true];
         let values = |before, after| Values {
             sides: [side(before), side(after)],
+            is_bound: false,
         };
-        let (judgements, _) = judge(
-            &[
-                values([false; 5], [true; 5]),
-                values([true; 5], [false; 5]),
-                values([false; 5], some),
-            ],
-            [5, 5],
-        );
+        let mut all = [
+            values([false; 5], [true; 5]),
+            values([true; 5], [false; 5]),
+            values([false; 5], some),
+        ];
+        let (judgements, _) = judge(&all, [5, 5]);
         let verdicts: Vec<Verdict> = judgements.iter().map(|j| j.verdict).collect();
         assert_eq!(verdicts, [Verdict::New, Verdict::Gone, Verdict::Changed]);
+        // Lower bounds are not tested.
+        all[2].is_bound = true;
+        let (judgements, plan) = judge(&all, [5, 5]);
+        assert_eq!((plan.tested, plan.worth_testing), (0, 0));
+        let bound = judgements[2];
+        assert_eq!(bound.verdict, Verdict::Untested);
+        assert_eq!((bound.ratio, bound.p, bound.size()), (None, None, 0.0));
+        assert_eq!(judge_alone(&all[2], [5, 5]), bound);
     }
 }

@@ -56,6 +56,9 @@ pub struct Cost {
     pub calls: u64,
     /// True if the calls were counted; false if the method is known from samples only.
     pub is_counted: bool,
+    /// The time until which the calls were counted, see [`MethodCalls::until_ns`](crate::MethodCalls::until_ns).
+    /// `calls` is then a lower bound.
+    pub counted_until_ns: Option<u64>,
     /// Self time in nanoseconds; `None` if calls of other methods were timed, but no call of this method.
     pub self_ns: Option<f64>,
     /// Total time in nanoseconds; `None` under the same condition as `self_ns`.
@@ -81,6 +84,7 @@ impl Default for Cost {
         Cost {
             calls: 0,
             is_counted: true,
+            counted_until_ns: None,
             self_ns: Some(0.0),
             total_ns: Some(0.0),
             timed_calls: 0,
@@ -95,7 +99,7 @@ impl Default for Cost {
 
 impl Change {
     /// Returns the difference between the median numbers of calls; negative if there are fewer
-    /// calls on the second side.
+    /// calls on the second side. It means nothing if [`has_least_calls`](Self::has_least_calls).
     pub fn calls(&self) -> i128 {
         let median = |side: &[Cost]| {
             let mut calls: Vec<u64> = side.iter().map(|cost| cost.calls).collect();
@@ -113,16 +117,25 @@ impl Change {
         costs.all(|cost| cost.is_counted)
     }
 
+    /// Returns whether the calls of some run are a lower bound. The difference of calls is then unknown.
+    pub fn has_least_calls(&self) -> bool {
+        let mut costs = self.before.iter().chain(&self.after);
+        costs.any(|cost| cost.counted_until_ns.is_some())
+    }
+
     /// Returns the values of a quantity in all runs.
     fn values(&self, quantity: Quantity) -> Values {
+        let has_least_calls = self.has_least_calls();
         let is_met_by_chance = !self.is_counted();
         let of = |side: &[Cost]| {
-            let is_there = |cost: &Cost| is_met_by_chance || cost.calls > 0;
+            let may_be_called = |cost: &Cost| cost.calls > 0 || cost.counted_until_ns.is_some();
+            let is_there = |cost: &Cost| is_met_by_chance || may_be_called(cost);
             let value = |cost: &Cost| (is_there(cost), quantity.value(cost));
             side.iter().map(value).collect()
         };
         Values {
             sides: [of(&self.before), of(&self.after)],
+            is_bound: has_least_calls && quantity == Quantity::Calls,
         }
     }
 }
@@ -261,6 +274,7 @@ fn whole(changes: &[Change], quantity: Quantity, runs: [usize; 2]) -> Judgement 
             sums(|change| &change.before, runs[0]),
             sums(|change| &change.after, runs[1]),
         ],
+        is_bound: quantity == Quantity::Calls && changes.iter().any(Change::has_least_calls),
     };
     judge_alone(&values, runs)
 }
@@ -275,12 +289,16 @@ fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
                 [&change.before, &change.after].map(|side| side.first().and_then(|c| c.self_ns));
             (pair[0].unwrap_or(0.0) - pair[1].unwrap_or(0.0)).abs()
         };
+        let calls = |change: &Change| match change.has_least_calls() {
+            true => 0,
+            false => change.calls().abs(),
+        };
         let order = match sort {
             Sort::Name => std::cmp::Ordering::Equal,
             // Many programs make the same calls in every run, so times decide among equal
             // differences.
             Sort::Calls => sizes.then_with(|| times(b).total_cmp(&times(a))),
-            _ => sizes.then_with(|| b.calls().abs().cmp(&a.calls().abs())),
+            _ => sizes.then_with(|| calls(b).cmp(&calls(a))),
         };
         group(a)
             .cmp(&group(b))
@@ -292,7 +310,8 @@ fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
 fn cost(row: &Row) -> Cost {
     Cost {
         calls: row.count,
-        is_counted: row.is_counted,
+        is_counted: row.known_calls().is_some(),
+        counted_until_ns: row.counted_until_ns,
         self_ns: row.known_own(),
         total_ns: row.some_total(),
         timed_calls: row.known_count,

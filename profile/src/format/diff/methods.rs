@@ -10,7 +10,7 @@ use super::{groups, sentences};
 use crate::analysis::diff::Verdict;
 use crate::analysis::diff::methods::{Change, Comparison, Cost, Quantity};
 use crate::analysis::options::Options;
-use crate::format::bounds::{FEWER, fewer, mark};
+use crate::format::bounds::{FEWER, counted_until, fewer, mark};
 use crate::format::json::latency;
 use crate::format::notes::{measured, write_sentences};
 use crate::format::table::columns::{Column, fitted, text_table};
@@ -49,12 +49,19 @@ pub fn write(
     if comparison.quantity == Quantity::P99 {
         write_sentences(partial(&shown), options.width, out)?;
     }
+    let until = least_calls(&shown);
     let plan = &comparison.plan;
     if !plan.is_tested() && comparison.times().is_some() {
+        let calls = match until {
+            Some(_) => "Calls are exact but for ≥",
+            None => "Calls are exact",
+        };
         let noise =
-            "Calls are exact. Times vary from run to run by more than their sampling error (±).";
+            format!("{calls}. Times vary from run to run by more than their sampling error (±).");
         write_sentences([noise], options.width, out)?;
     }
+    let until = until.map(|first| counted_until(first, comparison.is_sampled()));
+    write_sentences(until, options.width, out)?;
     let told = sentences::below(plan, &comparison.headers, "methods");
     write_sentences(told, options.width, out)
 }
@@ -70,10 +77,12 @@ fn head(comparison: &Comparison, options: &Options<'_>, out: &mut dyn Write) -> 
         facts.push("medians".to_owned());
     }
     writeln!(out, "{}", joined(&facts, options.width))?;
-    let (what, number): (_, fn(f64) -> String) = match comparison.quantity {
+    let (what, text): (_, fn(f64) -> String) = match comparison.quantity {
         Quantity::Calls => ("all calls", |calls| units::decimal(calls, 0)),
         _ => ("self time of all methods", units::time),
     };
+    let least = mark(false, comparison.whole.is_bound);
+    let number = |value| format!("{least}{}", text(value));
     let whole = sentences::whole(&comparison.whole, &comparison.plan, what, number);
     write_sentences(whole, options.width, out)?;
     writeln!(out)
@@ -91,13 +100,29 @@ impl Comparison {
     }
 }
 
+impl Comparison {
+    /// Returns whether times come from samples.
+    fn is_sampled(&self) -> bool {
+        let mut headers = self.headers.iter().flatten();
+        headers.any(|header| header.timing == Timing::Sampled)
+    }
+}
+
+/// Returns the time at which the first of the listed methods lost its last probe; `None` if all calls are counted.
+fn least_calls(shown: &[&Change]) -> Option<u64> {
+    let costs = shown
+        .iter()
+        .flat_map(|change| change.before.iter().chain(&change.after));
+    costs.filter_map(|cost| cost.counted_until_ns).min()
+}
+
 /// Returns the mark of a value that is an upper or lower bound.
 fn mark_of(quantity: Quantity, cost: &Cost) -> &'static str {
     let is_partial = cost.timed_calls < cost.calls;
     match quantity {
         Quantity::SelfTime => mark(false, is_partial),
         Quantity::Total => mark(cost.total_is_bound, is_partial),
-        Quantity::Calls => "",
+        Quantity::Calls => mark(false, cost.counted_until_ns.is_some()),
         Quantity::Mean => mark(cost.total_is_bound, false),
         Quantity::P99 => match cost.latency {
             Some(latency) if latency.is_partial(cost.calls) => FEWER,
@@ -157,7 +182,10 @@ fn of_several_runs<'c>(
             .map(|cost| mark_of(quantity, cost))
             .max()
             .unwrap_or("");
-        format!("{mark}{}", number(value))
+        match value {
+            Some(_) => format!("{mark}{}", number(value)),
+            None => number(value),
+        }
     };
     let mut columns = vec![
         Column::new(&title, 0, cells(&|c| marked(&c.before, c.judgement.before))),
@@ -188,11 +216,13 @@ fn calls_of(change: &Change, side: &[Cost]) -> String {
 /// Returns the calls of runs: one number if all agree, else from the least to the most.
 fn calls(side: &[Cost]) -> String {
     let calls = side.iter().map(|cost| cost.calls);
+    let has_bound = side.iter().any(|cost| cost.counted_until_ns.is_some());
+    let mark = mark(false, has_bound);
     match (calls.clone().min(), calls.max()) {
         (Some(least), Some(most)) if least != most => {
-            format!("{}–{}", units::count(least), units::count(most))
+            format!("{mark}{}–{}", units::count(least), units::count(most))
         }
-        (least, _) => units::count(least.unwrap_or(0)),
+        (least, _) => format!("{mark}{}", units::count(least.unwrap_or(0))),
     }
 }
 
@@ -206,7 +236,7 @@ fn of_single_runs<'c>(
     let shown = &all[..all.len().min(options.top.unwrap_or(usize::MAX))];
     let cells = |cell: &dyn Fn(&Change) -> String| shown.iter().map(cell).collect::<Vec<_>>();
     let grown = |change: &Change| {
-        if !change.is_counted() {
+        if !change.is_counted() || change.has_least_calls() {
             return UNKNOWN.to_owned();
         }
         let calls = change.calls();
@@ -235,7 +265,7 @@ fn calls_percent(change: &Change) -> String {
         Verdict::Gone => return "gone".to_owned(),
         _ => {}
     }
-    if change.calls() == 0 {
+    if change.calls() == 0 || change.has_least_calls() {
         return String::new();
     }
     let before = change
@@ -307,6 +337,7 @@ pub fn write_json(
     let cost = |cost: &Cost| {
         json!({
             "calls": cost.is_counted.then_some(cost.calls),
+            "counted_until_ns": cost.counted_until_ns,
             "self_ns": cost.self_ns.map(whole),
             "total_ns": cost.total_ns.map(whole),
             "timed_calls": cost.timed_calls,

@@ -18,6 +18,7 @@ use std::io::{self, Write};
 
 use loadhook_hprof::text::{Line, ThreadEnd, ThreadStart, Writer};
 use loadhook_text::date::asctime;
+use loadhook_text::units;
 
 pub use self::binary::StreamSettings;
 pub use self::detail::Detail;
@@ -30,7 +31,7 @@ pub use self::stream::{add_part, begin_stream, go_on_with_stream};
 pub use self::tables::Part;
 use self::tables::{Tables, threads};
 use crate::analysis::options::Options;
-use crate::model::{Profile, Seen, ThreadKind, Timing};
+use crate::model::{MethodCalls, Profile, Seen, ThreadKind, Timing};
 
 /// The reason why a profile with nothing but calls is refused.
 const NO_TABLE: &str = "HPROF's text has times or allocations, and this profile has only calls; \
@@ -183,6 +184,16 @@ fn introduction(profile: &Profile, monitors: Option<&MonitorTables>, has_heap: b
         Some(Seen::Sampled { interval }) => {
             let bytes = if interval == 1 { "byte" } else { "bytes" };
             text += &format!("SITES has estimates from one sample in {interval} {bytes}.\n");
+        }
+    }
+    if matches!(profile.header.timing, Timing::Adaptive | Timing::Exact) {
+        let is_lowered = |of: &&MethodCalls| of.since_ns.or(of.until_ns).is_some();
+        let lowered = profile.method_calls.iter().filter(is_lowered).count();
+        if lowered > 0 {
+            let methods = units::counted(lowered as u64, "method", "methods");
+            text += &format!(
+                "CPU TIME has the calls of {methods} only until these lost probes (--budget).\n"
+            );
         }
     }
     if has_heap {

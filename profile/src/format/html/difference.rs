@@ -1,7 +1,7 @@
 //! The page of differences: the graph of the present profile, coloured by how it differs from the
 //! earlier one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
@@ -95,7 +95,8 @@ fn data(views: &[View<'_>; 2], runs: [usize; 2], options: &Options<'_>) -> Value
         "sampled": after.is_sampled(),
         "samplingFacts": sampling_facts(after),
         // A page of differences has no counted calls. The table of `--diff` has them.
-        "methodCalls": Vec::<(u32, u64, Option<u64>)>::new(),
+        "methodCalls": Vec::<(u32, u64, Option<u64>, Option<u64>)>::new(),
+        "partlyCounted": partly_counted(views, &numbers),
         "measure": after.measure.as_str(),
         "sort": options.sort.as_str(),
         "whole": (after.whole / runs[1].max(1) as f64).round(),
@@ -106,6 +107,19 @@ fn data(views: &[View<'_>; 2], runs: [usize; 2], options: &Options<'_>) -> Value
         "threadsText": after.threads(),
         "sums": [Vec::<String>::new(), Vec::<String>::new()],
     })
+}
+
+/// Returns the methods whose calls are not all in the trees, because they lost probes on a side. `numbers` are the
+/// methods of each side as numbers in the page.
+fn partly_counted(views: &[View<'_>; 2], numbers: &[Vec<u32>; 2]) -> BTreeSet<u32> {
+    let sides = views.iter().zip(numbers);
+    let of_side = |(view, numbers): (&View<'_>, &Vec<u32>)| -> Vec<u32> {
+        let lost = view.counted_since.keys().chain(view.counted_until.keys());
+        lost.map(|method| numbers[*method as usize]).collect()
+    };
+    // A page of samples has no calls.
+    let sides = sides.filter(|(view, _)| !view.is_sampled());
+    sides.flat_map(of_side).collect()
 }
 
 /// Returns the methods of both sides, each once, with their present file and line. Also returns,

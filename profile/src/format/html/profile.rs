@@ -148,12 +148,12 @@ pub(super) fn sampling_facts(view: &View<'_>) -> Vec<String> {
     sampling.flat_map(sampled::facts).collect()
 }
 
-/// Returns the methods whose calls were counted without their callers, each with the number of calls and the time from
-/// which on they were only counted.
-fn method_calls(view: &View<'_>) -> Vec<(u32, u64, Option<u64>)> {
+/// Returns the methods whose calls were counted without their callers. Each has the number of calls, the time from
+/// which on they were only counted, and the time until which they were counted.
+fn method_calls(view: &View<'_>) -> Vec<(u32, u64, Option<u64>, Option<u64>)> {
     let counted = view.method_calls.iter();
     counted
-        .map(|counted| (counted.method, counted.calls, counted.since_ns))
+        .map(|of| (of.method, of.calls, of.since_ns, of.until_ns))
         .collect()
 }
 

@@ -112,7 +112,7 @@ const edgesOf = (thread) => part(thread, "edges", ["caller", "callee"]);
 
 // ---- One cost ----
 
-const noCost = () => ({ calls: 0, own: 0, total: 0, timed: 0, timedTotal: 0, ownError: 0, totalError: 0, estimated: false, bound: false, partial: false });
+const noCost = () => ({ calls: 0, own: 0, total: 0, timed: 0, timedTotal: 0, ownError: 0, totalError: 0, estimated: false, bound: false, partial: false, callsAreLeast: false });
 
 const known = (value) => (Number.isNaN(value) ? null : value);
 
@@ -209,13 +209,19 @@ function addCounted(rows) {
       row.now.partial ||= !counts;
     }
   }
-  // Methods that were only counted from some moment on have no times after that moment.
-  for (const [method, , since] of data.methodCalls) {
-    const row = since === null ? undefined : rows.get(method);
-    if (row) {
-      row.since = since;
-      row.now.partial = true;
-    }
+  // A method that lost probes has no times after that moment, and no calls after the loss of its last probe. Samples
+  // cover all its time.
+  for (const [method, , since, until] of data.methodCalls) {
+    const row = rows.get(method);
+    if (!row) continue;
+    if (since !== null) row.since = since;
+    if (until !== null) row.until = until;
+    row.now.partial ||= !sampled && (since ?? until) !== null;
+    row.now.callsAreLeast = !sampled && until !== null;
+  }
+  for (const method of data.partlyCounted ?? []) {
+    const row = rows.get(method);
+    if (row) row.now.callsAreLeast = row.before.callsAreLeast = true;
   }
   // Durations of calls are known for all threads together only.
   for (const [method, calls, percentiles] of (threadChosen < 0 && data.latencies) || []) {

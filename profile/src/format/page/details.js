@@ -14,7 +14,7 @@ const FIGURES = [
     { title: "self", value: (cost) => cost.own, text: ownText, error: ownErrorPercent, isPart: true },
     ...(sampled ? [] : [{ title: "mean", value: meanOf, text: meanText, error: () => 0 }]),
   ]),
-  { title: COUNTED, value: (cost) => cost.calls, text: (cost) => grouped.format(cost.calls), error: () => 0, isCount: true },
+  { title: COUNTED, value: (cost) => cost.calls, text: callCount, error: () => 0, isCount: true },
 ];
 
 /** Returns a figure with its error and its percentage of the whole. */
@@ -27,6 +27,7 @@ function figure({ value, text, error, isPart }, cost) {
 
 function change({ value, isCount }, now, before) {
   const [a, b] = [value(before), value(now)];
+  if (isCount && callsChange(now, before) === "–") return element("td", { text: "–" });
   return element("td", { text: `${isCount ? countChange(b, a) : changeText(b, a)} ${changePercent(b, a)}` });
 }
 
@@ -67,8 +68,9 @@ function details(method, node = -1) {
   if (loaders > 1) facts.push(`in ${grouped.format(loaders)} loaders, the first ${methods.loader[method]}`);
   else if (methods.loader[method]) facts.push(`loader ${methods.loader[method]}`);
   const row = rowOf(method);
-  if (sampled && row?.counted) facts.push(counted(row.counted, "call", "calls"));
-  if (row?.since !== undefined) facts.push(`not timed after ${time(row.since)}, only counted`);
+  if (sampled && row?.counted) facts.push(`${row.until === undefined ? "" : "≥"}${counted(row.counted, "call", "calls")}`);
+  if (row?.since !== undefined) facts.push(`not timed ${afterText(row.since)}${row.until === undefined ? ", only counted" : ""}`);
+  if (row?.until !== undefined) facts.push(`not counted ${afterText(row.until)}`);
   if (row?.waiting) facts.push(`waiting ${time(row.waiting)}, callees included`);
   $("details-facts").textContent = facts.join(" · ");
   const lines = row ? [{ title: "in all", now: row.now, before: row.before }] : [];

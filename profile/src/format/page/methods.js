@@ -31,19 +31,21 @@ const CHANGES = [
 const COUNTS = [
   { title: `${COUNTED} %`, key: COUNTED, value: ({ now }) => now.calls, cell: ({ now }) => share(now.calls) },
 ];
-const CHANGE_OF_CALLS = { title: `change of ${COUNTED}`, value: ({ now, before }) => Math.abs(now.calls - before.calls), cell: ({ now, before }) => countChange(now.calls, before.calls) };
+const CHANGE_OF_CALLS = { title: `change of ${COUNTED}`, value: ({ now, before }) => (now.callsAreLeast ? 0 : Math.abs(now.calls - before.calls)), cell: ({ now, before }) => callsChange(now, before) };
 const SAMPLED = [
-  { title: "calls", value: ({ counted }) => counted ?? -1, cell: ({ counted }) => (counted === undefined ? "–" : grouped.format(counted)), when: (rows) => rows.some(({ counted }) => counted !== undefined) },
+  { title: "calls", value: ({ counted }) => counted ?? -1, cell: (row) => countedText(row), when: (rows) => rows.some(({ counted }) => counted !== undefined) },
   { title: "mean", minor: true, value: (row) => sampledMean(row) ?? 0, cell: (row) => amount(sampledMean(row)), when: (rows) => rows.some(({ counted }) => counted !== undefined) },
   { title: "waiting", value: ({ waiting }) => waiting ?? 0, cell: ({ waiting }) => (waiting ? time(waiting) : ""), when: (rows) => rows.some(({ waiting }) => waiting) },
   { title: COUNTED, minor: true, value: ({ now }) => now.calls, cell: ({ now }) => grouped.format(now.calls) },
 ];
-/** Returns the processor time of a call; null where calls were not counted, or no sample met one. */
-const sampledMean = ({ now, counted }) => (counted && now.total ? now.total / counted : null);
+/** Returns the processor time of a call; null where calls were not counted to the end, or no sample met one. */
+const sampledMean = ({ now, counted, until }) => (counted && now.total && until === undefined ? now.total / counted : null);
+/** Returns the counted calls of a method in a profile of samples; a dash where they were not counted. */
+const countedText = ({ counted, until }) => (counted === undefined || (until === 0 && !counted) ? "–" : (until === undefined ? "" : "≥") + grouped.format(counted));
 const COLUMNS = [
   ...(counts ? (difference ? [] : COUNTS) : difference ? CHANGES : TIMES),
   ...(difference ? [CHANGE_OF_CALLS] : []),
-  ...(sampled && !difference ? SAMPLED : [{ title: COUNTED, value: ({ now }) => now.calls, cell: ({ now, since }) => (since === undefined ? "" : "‡") + grouped.format(now.calls) }]),
+  ...(sampled && !difference ? SAMPLED : [{ title: COUNTED, value: ({ now }) => now.calls, cell: ({ now, since }) => (since === undefined || now.callsAreLeast ? "" : "‡") + callCount(now) }]),
   ...(counts || difference || sampled ? [] : [{ title: "mean", minor: true, value: ({ now }) => meanOf(now) ?? 0, cell: ({ now }) => meanText(now) }]),
   ...(difference ? [] : [{ title: "p99", minor: true, value: ({ latency }) => latency?.percentiles[P99] ?? -1, cell: ({ latency }) => (latency ? `${latency.isPartial ? "†" : ""}${time(latency.percentiles[P99])}` : "–"), when: (rows) => rows.some(({ latency }) => latency) }]),
   { title: "method", value: ({ method }) => methods.name[method], cell: ({ method }) => element("td", {}, nameOf(method)) },

@@ -25,6 +25,9 @@ function time(ns) {
   return `${fixed[digits].format(value)} ${name}`;
 }
 
+/** Returns when a method lost probes. 0 stands for all times before the profile's start. */
+const afterText = (ns) => (ns ? `after ${time(ns)}` : "before this profile began");
+
 /** Returns a date and time in UTC. */
 function utc(millis) {
   const date = new Date(millis);
@@ -49,6 +52,8 @@ const isGuess = (cost) => cost.estimated && !(ofBytes && !cost.own);
 const least = (cost) => (cost.partial && !counts ? "≥" : "");
 const ownText = (cost) => marked(least({ partial: cost.ownPartial ?? cost.partial }), isGuess(cost), cost.own);
 const totalText = (cost) => marked(cost.bound ? "≤" : least(cost), cost.estimated, cost.total);
+/** Returns a number of calls, with a mark if it is a lower bound. */
+const callCount = (cost) => (cost.callsAreLeast ? "≥" : "") + grouped.format(cost.calls);
 const meanOf = (cost) => (cost.timed ? cost.timedTotal / cost.timed : null);
 const meanText = (cost) => marked(cost.bound ? "≤" : "", false, meanOf(cost));
 
@@ -67,6 +72,8 @@ const changeText = (now, before) => {
   return signed(now - before, amount(Math.abs(now - before)));
 };
 const countChange = (now, before) => signed(now - before, grouped.format(Math.abs(now - before)));
+/** Returns the change of a method's calls; a dash if a side has only a lower bound. */
+const callsChange = (now, before) => (now.callsAreLeast || before.callsAreLeast ? "–" : countChange(now.calls, before.calls));
 const changePercent = (now, before) => {
   if (now === null || before === null || now === before) return "";
   if (!before) return "new";

@@ -21,14 +21,17 @@ function remarks() {
   const made = [];
   if (difference && some((cost) => !cost.calls)) made.push("Methods that are gone have no width; the table of methods lists them");
   if (!rows.length) made.push(hasTypes ? nothingDrawn() : "No instrumented method was called");
-  if (sampled) made.push("Times are processor time by samples. Calls are exact, of all threads and callers together; – where not counted");
+  const until = rows.flatMap((row) => (row.until === undefined ? [] : [row.until]));
+  if (sampled) made.push(`Times are processor time by samples. Calls are exact${until.length ? " but for ≥" : ""}, of all threads and callers together; – where not counted`);
   else if (some((cost) => cost.estimated)) made.push(ofBytes ? "~ estimated from a random sample of the allocations" : header.timing === "exact" ? "~ the estimated cost of reading the clock is subtracted; counts are exact" : "~ estimated from a random sample of the calls; counts are exact");
   if (some((cost) => cost.estimated)) made.push("± standard error; hatched in graphs and faint in tables: more than half of the value is error");
   if (some((cost) => cost.bound)) made.push("≤ upper bound: recursive calls may be counted twice");
   made.push(...((allocations ?? data).unsized));
   if (!ofBytes && !counts && some((cost) => cost.partial && cost.total !== null)) made.push("≥ lower bound: the time of some calls is unknown; means are of the other calls");
-  const since = rows.flatMap((row) => (row.since === undefined ? [] : [row.since]));
-  if (since.length) made.push(`‡ lost its timing probes while the program ran, the first method after ${time(Math.min(...since))}: later calls are counted but not timed, and their time is in their callers' self time`);
+  const since = rows.flatMap((row) => (row.since === undefined || row.until !== undefined ? [] : [row.since]));
+  if (since.length) made.push(`‡ lost its timing probes while the program ran, the first method ${afterText(Math.min(...since))}: later calls are counted but not timed, and their time is in their callers' self time`);
+  if (until.length) made.push(`≥ before calls: lost its last probe while the program ran, the first method ${afterText(Math.min(...until))}: later calls are not counted; ${sampled ? "their times are complete, but they have no mean" : "their time is in their callers' self time"}`);
+  if (data.partlyCounted?.length) made.push("≥ before calls: lost probes while the program ran; later calls are not in this page, so a change of calls is not known");
   if (rows.some(({ latency }) => latency)) made.push("p99: 99 % of the calls take at most this long; the figures are at most a sixteenth too long");
   if (rows.some(({ latency }) => latency?.isPartial)) made.push("† percentiles of a part of the calls: the others had not ended, were not timed, or there was too little heap to record them");
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
@@ -69,7 +72,8 @@ function facts() {
   // Objects and waits of a method count for its callers, too.
   const outermost = [...tree.calleesOf(-1)].flatMap((node) => (isThread(tree.method[node]) ? [...tree.calleesOf(node)] : [node]));
   const exact = data.methodCalls.reduce((sum, [, calls]) => sum + calls, 0);
-  const exactText = exact ? counted(exact, "call", "calls") : "calls not counted";
+  const least = data.methodCalls.some(([, , , until]) => until !== null) ? "≥" : "";
+  const exactText = exact ? least + counted(exact, "call", "calls") : "calls not counted";
   const calls = hasTypes ? outermost.reduce((sum, node) => sum + tree.now.calls[node], 0) : methodRows().reduce((sum, { now }) => sum + now.calls, 0);
   const estimated = ofBytes && methodRows().some(({ now }) => now.estimated);
   const runsText = (count) => counted(count, "run", "runs");
@@ -78,7 +82,7 @@ function facts() {
     header.start_epoch_millis ? utc(header.start_epoch_millis) : "",
     time(header.duration_ns),
     runs,
-    ...(allocations ? [amountFacts()] : [measured, ...(sampled ? [exactText, ...data.samplingFacts] : [(estimated ? "~" : "") + callsText(calls)])]),
+    ...(allocations ? [amountFacts()] : [measured, ...(sampled ? [exactText, ...data.samplingFacts] : [least + (estimated ? "~" : "") + callsText(calls)])]),
     data.threads.length && data.threadsText,
     header.tracker_bytes && `tracker ${bytes(header.tracker_bytes)}`,
     header.jvm,

@@ -18,7 +18,7 @@
 //! | 1003, once if allocations were recorded | 1 mean bytes between samples, 0 if exact, 2 flags (1: live objects were followed, 2: all allocations were recorded); of calling contexts 3 distance to the parent, 0 for roots, 4 method, 5 line + 1, 6 bci + 1 |
 //! | 1004, with it | of sites 1 thread, 2 calling context + 1, 3 type, 4 bits of objects, 5 of bytes (all ones: unknown), 6 of the objects' variance, 7 of the bytes', 8 to 11 the same of the live objects, 12 bits of their mean age |
 //! | 1005, once if threads were sampled | the circumstances of samples as JSON, with the names of [`crate::Sampling`] |
-//! | 1006, once if calls were counted without callers | 1 method, 2 calls, 3 the time + 1 from which on the method was only counted, absent if no method lost its timing probes |
+//! | 1006, once if calls were counted without callers | 1 method, 2 calls, 3 the time + 1 from which on the method was only counted, absent if no method lost its timing probes, 4 the time + 1 until which its calls were counted, absent if no method lost its last probe |
 //! | 1007, once if waits for locks were recorded | calling contexts, 3 to 6 as in field 1003 |
 //! | 1008, with it | of waits 1 kind (0 monitor, 1 lock, 2 `Object.wait`, 3 other parks), 2 thread, 3 class, 4 calling context + 1, 5 name of the holder + 1, 6 its calling context + 1, 7 number, 8 ns |
 //! | 1010, once if pauses of the garbage collector were recorded | a list as JSON, with the names of [`crate::GcPauses`] |

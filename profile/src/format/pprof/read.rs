@@ -279,9 +279,11 @@ fn methods(strings: &Strings, bytes: &[u8]) -> Result<Vec<Method>, ReadError> {
 /// number of methods in the profile.
 fn method_calls(bytes: &[u8], methods: usize) -> Result<Vec<MethodCalls>, ReadError> {
     let message: Message<'_, 2> = Message::read(bytes)?;
-    // This column is written only if a method lost its timing probes while the program ran.
+    // These columns are written only if a method lost probes while the program ran.
     let with_since: Message<'_, 3> = Message::read(bytes)?;
+    let with_until: Message<'_, 4> = Message::read(bytes)?;
     let mut since = with_since.rows(3);
+    let mut until = with_until.rows(4);
     let mut is_counted = vec![false; methods];
     let counted = |row: Result<[u64; 2], ReadError>| {
         let [method, calls] = row?;
@@ -292,11 +294,12 @@ fn method_calls(bytes: &[u8], methods: usize) -> Result<Vec<MethodCalls>, ReadEr
             None => return Err(ReadError::Damaged("a method is missing")),
         }
         let since = since.next().transpose()?;
-        let since = since.and_then(|[.., since]| since.checked_sub(1));
+        let until = until.next().transpose()?;
         Ok(MethodCalls {
             method,
             calls,
-            since_ns: since,
+            since_ns: since.and_then(|[.., since]| since.checked_sub(1)),
+            until_ns: until.and_then(|[.., until]| until.checked_sub(1)),
         })
     };
     message.rows(1).map(counted).collect()

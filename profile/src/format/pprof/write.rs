@@ -295,8 +295,10 @@ impl<W: Write> File<W> {
             own.packed(1, counted.iter().map(|counted| counted.method.into()));
             own.packed(2, counted.iter().map(|counted| counted.calls));
             if counted.iter().any(|counted| counted.since_ns.is_some()) {
-                let since = |counted: &MethodCalls| counted.since_ns.map_or(0, |ns| ns + 1);
-                own.packed(3, counted.iter().map(since));
+                own.packed(3, counted.iter().map(|counted| moment(counted.since_ns)));
+            }
+            if counted.iter().any(|counted| counted.until_ns.is_some()) {
+                own.packed(4, counted.iter().map(|counted| moment(counted.until_ns)));
             }
         });
         self.flush(0)
@@ -387,6 +389,11 @@ fn comments(profile: &Profile) -> impl Iterator<Item = String> {
         .chain(full)
         .chain(header.all_notes().take(FEW_NOTES).map(str::to_owned))
         .chain(more)
+}
+
+/// Returns a moment as a number in a column: 0 stands for `None`.
+fn moment(ns: Option<u64>) -> u64 {
+    ns.map_or(0, |ns| ns.saturating_add(1))
 }
 
 /// Returns the totals that differ from the sum of the self times at and below the node.

@@ -8,7 +8,7 @@ use crate::analysis::method_rows::Row;
 use crate::analysis::options::{Explain, Options, Sort};
 use crate::analysis::view::View;
 use crate::analysis::waiting_methods::mostly_waiting;
-use crate::format::bounds::{COUNTED, counted_only, mark};
+use crate::format::bounds::{calls_mark, counted_only, counted_until, mark};
 use crate::format::notes::{FEW_NOTES, measured, write_sentences};
 use crate::model::{Clock, Header, Method, Profile, Timing};
 use loadhook_text::clipped;
@@ -66,11 +66,14 @@ pub(super) fn write(
         .iter()
         .any(|row| row.is_partial() && row.some_total().is_some());
     let marks = [estimated, has_errors, has_bounds, has_partial];
-    let counted_since = rows.iter().filter_map(|row| row.counted_since_ns).min();
+    let only_counted = rows.iter().filter(|row| row.counted_until_ns.is_none());
+    let counted_since = only_counted.filter_map(|row| row.counted_since_ns).min();
+    let until = rows.iter().filter_map(|row| row.counted_until_ns).min();
     let first = [
         sampled::remark(&view, &rows),
         order(&rows, options.sort),
         counted_since.map(counted_only),
+        until.map(|first| counted_until(first, view.is_sampled())),
     ];
     remarks(
         &profile.header,
@@ -166,7 +169,8 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
 
 /// Returns a text with the number of calls, if they were counted, and the number of shown threads.
 fn call_text(view: &View<'_>, calls: u64) -> String {
-    let counted = units::counted(calls, "call", "calls");
+    let least = mark(false, view.calls_are_least());
+    let counted = format!("{least}{}", units::counted(calls, "call", "calls"));
     let threads = view.threads();
     if view.trees.is_empty() && !view.method_calls.is_empty() {
         counted
@@ -215,10 +219,10 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
     let ranks = (1..=rows.len()).map(|rank| rank.to_string());
     let mut columns = vec![column("#", ranks.collect())];
     let calls = |row: &Row| match row.known_calls() {
-        Some(calls) if row.counted_since_ns.is_some() => {
-            format!("{COUNTED}{}", units::count(calls))
+        Some(calls) => {
+            let mark = calls_mark(row.counted_since_ns, row.counted_until_ns);
+            format!("{mark}{}", units::count(calls))
         }
-        Some(calls) => units::count(calls),
         None => units::UNKNOWN.to_owned(),
     };
     let calls = column("calls", cells(&calls));

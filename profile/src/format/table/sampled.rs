@@ -78,13 +78,18 @@ pub(in crate::format) fn waiting_text(ns: f64) -> String {
 
 /// Returns the remark that says where the numbers come from.
 pub(super) fn remark(view: &View<'_>, rows: &[Row]) -> Option<String> {
-    let has_uncounted = rows.iter().any(|row| !row.is_counted);
+    let has_uncounted = rows.iter().any(|row| row.known_calls().is_none());
+    let has_ended = rows.iter().any(|row| row.counted_until_ns.is_some());
     let calls = if view.profile.method_calls.is_empty() {
         "calls are not counted"
     } else if view.method_calls.is_empty() {
         "calls are summed over all threads and callers, so they are not shown here"
+    } else if has_uncounted && has_ended {
+        "calls are exact but for ≥, – where not counted"
     } else if has_uncounted {
         "calls are exact, – where not counted"
+    } else if has_ended {
+        "calls are exact but for ≥"
     } else {
         "calls are exact"
     };

@@ -71,6 +71,7 @@ fn every_field_arrives() {
     assert_eq!(worker.nodes[2].parent, Some(1));
     let counted = MethodCalls {
         since_ns: None,
+        until_ns: None,
         method: 4,
         calls: 99,
     };
