@@ -127,6 +127,51 @@ fn slow_calls_are_shown_with_their_parts_and_stacks() {
     jvm.ends_well();
 }
 
+/// The stack of a call begins with the call itself, and has each method of the program that is under way once. No frame
+/// of the tracker is in it.
+#[test]
+fn stacks_are_complete_on_every_jdk() {
+    for feature in [11, 17, 21, 25] {
+        let jvm = slow(feature, &[]);
+        let folder = folder();
+        let options = ["--slower", "10ms", "--duration", "1s", "--format", "json"];
+        let result = done(&mut trace(folder.path(), &jvm.pid(), &options));
+        for (method, top) in [
+            ("traced.Slow::query", ".query .handle"),
+            ("traced.Slow::deep", ".deep .deep .deep .deep"),
+            ("traced.Slow$Made::<init>", "$Made.<init>"),
+        ] {
+            let calls = calls(&result, method);
+            let looping = calls.iter().filter(|it| it["thread_name"] == "looping");
+            let stacks: Vec<String> = looping.map(stack).collect();
+            let methods = format!("{top} .round .loop");
+            let methods: Vec<String> = methods
+                .split(' ')
+                .map(|it| format!("traced.Slow{it}"))
+                .collect();
+            let expected = format!("{} java.lang.Thread", methods.join(" "));
+            assert!(
+                stacks.iter().any(|stack| stack.starts_with(&expected)),
+                "JDK {feature}: {expected}: {stacks:?}"
+            );
+            let is_ours = |stack: &String| stack.contains("oadhook") || stack.contains("fillIn");
+            assert!(!stacks.iter().any(is_ours), "JDK {feature}: {stacks:?}");
+        }
+        jvm.ends_well();
+    }
+}
+
+/// Returns the classes and methods in the stack of a call, without modules, files and lines.
+fn stack(call: &Value) -> String {
+    let frames = call["stack"].as_array().expect("a list").iter();
+    let methods = frames.map(|frame| {
+        let frame = frame.as_str().expect("a text");
+        let method = frame.split('(').next().unwrap_or(frame);
+        method.rsplit('/').next().unwrap_or(method)
+    });
+    methods.collect::<Vec<_>>().join(" ")
+}
+
 /// If an agent watches the program already, it records the calls, and goes on watching after the trace.
 #[test]
 fn failing_calls_are_events_of_a_file() {
