@@ -16,7 +16,7 @@ const SMALL: f64 = 1.0 / 2500.0;
 const FEW: u64 = 250;
 
 /// Compiled code is this many times faster than the code of a program that warms up.
-const FASTER: f64 = 4.0;
+pub(super) const FASTER: f64 = 4.0;
 
 /// After a choice, the remaining probes may cost this part of the budget. The rest is reserve for methods that become
 /// hot later: without a reserve, a few more calls would make the agent change classes again.
@@ -62,7 +62,9 @@ impl TimedChoice {
 
     /// Returns whether the timed calls of a method will be short when the program's code has been compiled.
     pub(super) fn gets_short(&self, method: &MethodSum) -> bool {
-        method.calls >= FEW && self.mean(method) < FASTER * LONG * self.call_ns
+        method.calls >= FEW
+            && self.mean(method) < FASTER * LONG * self.call_ns
+            && !self.is_long(method)
     }
 
     /// Chooses methods to count only, from the calls in an interval.
@@ -86,9 +88,7 @@ impl TimedChoice {
         } else {
             allowed * AIM
         };
-        let is_candidate = |method: &&MethodSum| {
-            method.calls >= FEW && cost(method) >= aim * SMALL && !self.is_long(method)
-        };
+        let is_candidate = |method: &&MethodSum| method.calls >= FEW && cost(method) >= aim * SMALL;
         let mut candidates = free;
         candidates.retain(is_candidate);
         // Methods that are no candidates keep their probes. These probes alone may cost more than the budget. So their
@@ -242,7 +242,7 @@ mod tests {
         for (calls, mean, expected) in [(300, 1999, true), (300, 2000, false), (240, 10, false)] {
             assert_eq!(choice.gets_short(&method(1, calls, mean)), expected);
         }
-        assert!(choice.is_long(&method(1, 2000, 500)));
+        assert!(choice.is_long(&method(1, 2000, 500)) && !choice.gets_short(&method(1, 2000, 500)));
         assert!(!choice.is_long(&method(1, 2000, 499)));
         let little = method(1, 1000, 500);
         assert!(

@@ -6,6 +6,7 @@
 //! too, the methods with the most calls lose their last probe; but the default budget of `run` leaves all counts
 //! exact. If the budget stays exceeded and no more probes can be removed, the agent leaves the program.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use loadhook_settings::{Clock, Timing};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::choice::{TimedChoice, choose_counted};
+use super::choice::{FASTER, TimedChoice, choose_counted};
 use super::cost::{Cost, Times};
 use crate::agent::Agent;
 use crate::diagnostics;
@@ -46,7 +47,7 @@ const FIRST_BY_SAMPLES: Duration = Duration::from_secs(2);
 /// The time for which a program whose calls are timed counts as beginning.
 const BEGINNING: Duration = Duration::from_secs(2);
 
-/// The longest wait between two looks.
+/// The longest wait between two short looks.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// A wait is also at least this many times as long as the look before took, so that looks take 2 % of a processor at
@@ -201,7 +202,7 @@ impl Keeper {
     fn pause(&self, before: Duration, took: Duration) -> Duration {
         if self.is_timed() {
             let pause = FIRST.max(self.began.elapsed() / PART_OF_ELAPSED);
-            LONGEST.min(pause.max(took * LOOKS_TO_REST))
+            LONGEST.min(pause).max(took * LOOKS_TO_REST)
         } else {
             LONGEST.min(before * 2)
         }
@@ -300,17 +301,23 @@ impl Keeper {
     fn choose_timed(&self, choice: &TimedChoice, seen: &[MethodSum]) -> Vec<u32> {
         let hook = &self.agent.instrumentation.hook;
         let class_of = |id| hook.registry.class_of(id);
-        let long = seen.iter().filter(|method| choice.is_long(method));
-        let long = long.filter_map(|method| class_of(method.id));
-        let long = long.filter(|class| class.is_constructor);
-        let long = long.map(|class| class.name).collect();
-        let kept = hook.levels.constructors.kept(&hook.registry, long);
+        // Finding these classes takes a walk over all classes, so it is left out if no constructor may be chosen.
+        let kept = OnceCell::new();
+        let is_kept = |class: &str| {
+            let find = || {
+                let long = seen.iter().filter(|method| choice.is_long(method));
+                let long = long.filter_map(|method| class_of(method.id));
+                let long = long.filter(|class| class.is_constructor);
+                let long = long.map(|class| class.name).collect();
+                hook.levels.constructors.kept(&hook.registry, long)
+            };
+            kept.get_or_init(find).contains(class)
+        };
         let may_lose = |id: u32| {
             !self.counted.contains(&id)
                 && class_of(id).is_some_and(|class| {
                     !exclusions::is_called_by_tracker(&class.name)
-                        && !(class.is_constructor
-                            && (class.is_folded || kept.contains(&*class.name)))
+                        && !(class.is_constructor && (class.is_folded || is_kept(&class.name)))
                 })
         };
         let mut chosen = choice.choose(seen, may_lose);
@@ -357,12 +364,14 @@ impl Keeper {
         let calls: u64 = free.iter().map(|(_, calls)| calls).sum();
         let counting_ns = calls as f64 * COUNT_NS;
         let allowed_ns = (allowed_ns - timed_ns).max(allowed_ns / 2.0);
-        // A change comes anyway, and a later one would make the JIT compiler begin anew.
+        // While the program warms up, the part of counting grows as its own code becomes faster. If a change comes anyway,
+        // a later one would make the JIT compiler begin anew.
         let is_early = cost.is_warming_up() && !lowered.counted.is_empty();
-        if is_early || counting_ns > allowed_ns {
-            let silent = choose_counted(&free, counting_ns, allowed_ns, cost.is_warming_up());
+        let growth = if is_early { FASTER } else { 1.0 };
+        if counting_ns * growth > allowed_ns {
+            lowered.silent = choose_counted(&free, counting_ns, allowed_ns, cost.is_warming_up());
+            let silent: HashSet<u32> = lowered.silent.iter().copied().collect();
             lowered.counted.retain(|id| !silent.contains(id));
-            lowered.silent = silent;
         }
     }
 

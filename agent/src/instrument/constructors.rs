@@ -12,15 +12,47 @@ use std::time::Duration;
 use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::symbol::java_name;
 
+use super::exclusions;
 use super::registry::Registry;
 use crate::locks::lock;
 
+/// Constructors keep their probes if they would be lowered together with those of more classes than this. A change of
+/// that many classes would discard too much compiled code.
+const LARGEST_FAMILY: usize = 200;
+
 #[derive(Default)]
 struct State {
-    /// The superclass of each instrumented class, unless it is `java.lang.Object`.
-    parents: HashMap<String, String>,
+    /// The superclasses of each instrumented class without `java.lang.Object`. There are several if classes of one name in
+    /// several loaders have different ones.
+    parents: HashMap<String, Vec<String>>,
     /// Classes whose constructors are only counted, with the time at which this began.
     counted: HashMap<String, Duration>,
+}
+
+impl State {
+    /// Adds a class and its superclasses.
+    fn add_with_superclasses<'s>(&'s self, class: &'s str, to: &mut HashSet<&'s str>) {
+        let mut next = vec![class];
+        while let Some(class) = next.pop() {
+            if to.insert(class) {
+                let parents = self.parents.get(class).into_iter().flatten();
+                next.extend(parents.map(String::as_str));
+            }
+        }
+    }
+
+    /// Adds all instrumented subclasses of these classes.
+    fn add_subclasses(&self, classes: &mut HashSet<String>) {
+        let mut is_complete = false;
+        while !is_complete {
+            let others = self.parents.iter().filter(|(class, parents)| {
+                !classes.contains(*class) && parents.iter().any(|it| classes.contains(it))
+            });
+            let others: Vec<String> = others.map(|(class, _)| class.clone()).collect();
+            is_complete = others.is_empty();
+            classes.extend(others);
+        }
+    }
 }
 
 /// The superclasses of instrumented classes, and the classes whose constructors are only counted, by their Java names.
@@ -43,55 +75,82 @@ impl Constructors {
         if let Some(since) = since {
             state.counted.insert(name.clone(), since);
         }
-        state.parents.insert(name, parent);
+        let parents = state.parents.entry(name).or_default();
+        if !parents.contains(&parent) {
+            parents.push(parent);
+        }
         since
     }
 
     /// Returns the classes whose constructors must keep their timing probes: these classes, the classes whose
-    /// constructors cannot be lowered, and the superclasses of both.
+    /// constructors cannot be lowered, the superclasses of both, and classes with very many subclasses.
     pub(crate) fn kept(&self, registry: &Registry, classes: HashSet<Arc<str>>) -> HashSet<String> {
         let known = registry.constructors();
         let state = lock(&self.0);
-        let is_lowerable = |class: &String| known.get(&**class).is_some_and(|it| !it.is_folded);
-        let others = state.parents.keys().filter(|class| !is_lowerable(class));
+        let is_lowerable = |class: &str| {
+            known.get(class).is_some_and(|it| !it.is_folded)
+                && !exclusions::is_called_by_tracker(class)
+        };
         let mut kept = HashSet::new();
-        for class in classes
-            .iter()
-            .map(|class| &**class)
-            .chain(others.map(String::as_str))
-        {
-            let mut next = Some(class);
-            while let Some(class) = next.filter(|class| !kept.contains(*class)) {
-                kept.insert(class.to_owned());
-                next = state.parents.get(class).map(String::as_str);
+        for class in &classes {
+            state.add_with_superclasses(class, &mut kept);
+        }
+        let mut relatives: HashMap<&str, usize> = HashMap::new();
+        let mut line = HashSet::new();
+        for class in state.parents.keys() {
+            if !is_lowerable(class) {
+                state.add_with_superclasses(class, &mut kept);
+            }
+            line.clear();
+            state.add_with_superclasses(class, &mut line);
+            for class in &line {
+                *relatives.entry(*class).or_default() += 1;
             }
         }
-        kept
+        let large = relatives
+            .iter()
+            .filter(|(_, count)| **count > LARGEST_FAMILY);
+        kept.extend(large.map(|(class, _)| *class));
+        kept.into_iter().map(str::to_owned).collect()
     }
 
     /// Marks the constructors of these classes and of all their instrumented subclasses as only counted. Returns the
-    /// classes that were not marked before.
-    pub(super) fn count(&self, classes: HashSet<String>, since: Duration) -> HashSet<String> {
+    /// classes that were not marked before, in the order of the changes: each class after its subclasses.
+    pub(super) fn count(&self, classes: HashSet<String>, since: Duration) -> Vec<HashSet<String>> {
         let mut state = lock(&self.0);
-        let state = &mut *state;
         let mut family = classes;
         family.retain(|class| !state.counted.contains_key(class));
-        let mut is_complete = false;
-        while !is_complete {
-            let others = state
-                .parents
-                .iter()
-                .filter(|(class, parent)| family.contains(*parent) && !family.contains(*class));
-            let others: Vec<String> = others.map(|(class, _)| class.clone()).collect();
-            is_complete = others.is_empty();
-            family.extend(others);
-        }
+        state.add_subclasses(&mut family);
         family.retain(|class| state.counted.insert(class.clone(), since).is_none());
-        family
+        let mut order = Vec::new();
+        while !family.is_empty() {
+            let members = family.iter();
+            let parents: HashSet<&String> = members
+                .filter_map(|class| state.parents.get(class))
+                .flatten()
+                .collect();
+            let (later, mut now): (HashSet<String>, HashSet<String>) =
+                family.iter().cloned().partition(|it| parents.contains(it));
+            family = later;
+            if now.is_empty() {
+                // Classes of the same names in several loaders are superclasses of each other.
+                now = std::mem::take(&mut family);
+            }
+            order.push(now);
+        }
+        order
     }
 
-    /// Removes the mark that [`count`](Self::count) has set for a class.
-    pub(super) fn keep(&self, class: &str) {
-        lock(&self.0).counted.remove(class);
+    /// Removes the mark that [`count`](Self::count) has set for a class, and those of its superclasses. Returns the
+    /// classes that have lost their mark.
+    pub(super) fn keep(&self, class: &str) -> HashSet<String> {
+        let mut state = lock(&self.0);
+        let mut line = HashSet::new();
+        state.add_with_superclasses(class, &mut line);
+        let line: Vec<String> = line.into_iter().map(str::to_owned).collect();
+        let marked = line.into_iter();
+        marked
+            .filter(|class| state.counted.remove(class).is_some())
+            .collect()
     }
 }

@@ -3,7 +3,8 @@
 //! If calls are timed, a method has probes at its entry and its exits. To lower it, its class is retransformed, and
 //! then the method has one probe, which counts calls at the entry, or no probe. A call that has begun before runs the
 //! old code to its end and still calls the exit probe. A call that begins later calls neither the entry probe nor the
-//! exit probe. So each entry keeps its exit.
+//! exit probe. So each entry keeps its exit, but for a constructor under way whose `super(…)` or `this(…)` calls the new
+//! code and fails: the path then heals at the next exit.
 //!
 //! If calls are only counted (`--timing sampled`), a lowered method loses its only probe.
 //!
@@ -22,7 +23,8 @@ use crate::locks::lock;
 /// A lowered method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
-    /// The time, since the program's start, from which the method has been lowered.
+    /// The time, since the program's start, from which the method has been lowered. For a method without probes this is
+    /// the end of the change.
     pub(crate) since: Duration,
     /// True if calls before that time may have had all probes.
     pub(crate) had_probes: bool,
@@ -38,6 +40,18 @@ struct State {
     silent: HashMap<u32, Level>,
     /// The thread that is changing classes. The JVM may still refuse the code that is instrumented in this thread.
     changing: Option<ThreadId>,
+}
+
+impl State {
+    fn unmark<'i>(&mut self, ids: impl Iterator<Item = &'i u32>) {
+        for id in ids {
+            for levels in [&mut self.counted, &mut self.silent] {
+                if levels.get(id).is_some_and(|level| !level.is_used) {
+                    levels.remove(id);
+                }
+            }
+        }
+    }
 }
 
 /// The lowered methods.
@@ -110,18 +124,22 @@ impl Levels {
         }
     }
 
-    /// Ends a change of classes. `unchanged` are the methods whose classes the JVM did not change. They lose the marks of
-    /// this change, unless code of them with fewer probes may run.
-    pub(super) fn end_change<'i>(&self, unchanged: impl Iterator<Item = &'i u32>) {
+    /// Removes the marks of the change that is under way from these methods, unless code of them with fewer probes may
+    /// run.
+    pub(super) fn unmark<'i>(&self, ids: impl Iterator<Item = &'i u32>) {
+        lock(&self.state).unmark(ids);
+    }
+
+    /// Ends a change of classes at the time `now`. `unchanged` are the methods whose classes the JVM did not change. They
+    /// lose the marks of this change like by [`unmark`](Self::unmark).
+    pub(super) fn end_change<'i>(&self, unchanged: impl Iterator<Item = &'i u32>, now: Duration) {
         let mut state = lock(&self.state);
         let state = &mut *state;
         state.changing = None;
-        for id in unchanged {
-            for levels in [&mut state.counted, &mut state.silent] {
-                if levels.get(id).is_some_and(|level| !level.is_used) {
-                    levels.remove(id);
-                }
-            }
+        state.unmark(unchanged);
+        // Calls are counted until their class is changed.
+        for level in state.silent.values_mut().filter(|level| !level.is_used) {
+            level.since = now;
         }
         let counted = state.counted.values_mut();
         for level in counted.chain(state.silent.values_mut()) {
@@ -157,7 +175,7 @@ mod tests {
             ProbesLeft::Count,
             "the method is marked, although the JVM may still refuse the code"
         );
-        levels.end_change([1].iter());
+        levels.end_change([1].iter(), SINCE);
         assert_eq!(marked(&levels), [2]);
     }
 
@@ -170,10 +188,10 @@ mod tests {
             let left = loads.join().expect("the thread did not panic");
             assert_eq!(left, ProbesLeft::Count);
         });
-        levels.end_change([1, 2].iter());
+        levels.end_change([1, 2].iter(), SINCE);
         assert_eq!(marked(&levels), [2, 3]);
         mark(&levels, &[3], 2 * SINCE);
-        levels.end_change([3].iter());
+        levels.end_change([3].iter(), SINCE);
         assert_eq!(marked(&levels), [2, 3]);
         assert!(levels.counted().values().all(|it| it.since == SINCE));
     }
@@ -182,15 +200,16 @@ mod tests {
     fn a_counted_method_loses_its_last_probe_later() {
         let levels = Levels::default();
         mark(&levels, &[1, 2], SINCE);
-        levels.end_change([].iter());
+        levels.end_change([].iter(), SINCE);
         levels.mark([].iter(), [1, 2, 3].iter(), 2 * SINCE);
-        levels.end_change([2, 3].iter());
+        levels.unmark([2].iter());
+        levels.end_change([3].iter(), 3 * SINCE);
         let left = [1, 2, 3].map(|id| levels.probes_left(id));
         assert_eq!(
             left,
             [ProbesLeft::Nothing, ProbesLeft::Count, ProbesLeft::All]
         );
-        assert_eq!(levels.silent()[&1].since, 2 * SINCE);
+        assert_eq!(levels.silent()[&1].since, 3 * SINCE);
         assert_eq!(levels.counted()[&1].since, SINCE);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loadhook_settings::Timing;
 
@@ -30,6 +30,15 @@ impl Lowered {
     }
 }
 
+/// The constructors that lose their timing probes together.
+#[derive(Default)]
+struct Family {
+    /// The classes in the order of the changes: each class after its subclasses.
+    generations: Vec<HashSet<String>>,
+    /// The ids of the constructors by class.
+    ids: HashMap<String, Vec<u32>>,
+}
+
 /// Lowers these methods: retransforms all copies of their classes, so that the methods have fewer probes. Copies that
 /// are loaded later get fewer probes, too. Ends early if `goes_on` returns false. A method keeps its probes if the JVM
 /// changes no copy of its class.
@@ -40,13 +49,14 @@ pub(crate) fn lower(
     since: Duration,
     goes_on: impl Fn() -> bool,
 ) {
+    let begin = Instant::now();
     let hook = &instrumentation.hook;
     let levels = &hook.levels;
-    let mut of_constructors = HashSet::new();
     // If probes only count, there are no exit probes, so constructors need no special treatment.
-    if hook.options().timing != Some(Timing::Sampled) {
-        of_constructors = add_constructors(hook, &mut lowered, since);
-    }
+    let family = match hook.options().timing {
+        Some(Timing::Sampled) => Family::default(),
+        _ => add_constructors(hook, &mut lowered, since),
+    };
     let mut by_class: HashMap<Arc<str>, Vec<u32>> = HashMap::new();
     let mut is_any_folded = false;
     for &id in lowered.counted.iter().chain(&lowered.silent) {
@@ -70,41 +80,74 @@ pub(crate) fn lower(
         let jvmti = instrumentation.jvmti;
         let mut changed: HashSet<Arc<str>> = HashSet::new();
         let classes = retransform::classes_named(jvmti, jni, |name| known(name).is_some());
-        for batch in classes.chunks(BATCH) {
-            if !goes_on() {
-                break;
+        let classes: Vec<_> = classes
+            .into_iter()
+            .filter_map(|(name, class)| Some((known(&name)?, class)))
+            .collect();
+        let change = |is_wanted: &dyn Fn(&str) -> bool| {
+            let mut changed = Vec::new();
+            let wanted = classes.iter().filter(|(name, _)| is_wanted(name));
+            let wanted: Vec<_> = wanted.collect();
+            for batch in wanted.chunks(BATCH) {
+                if !goes_on() {
+                    break;
+                }
+                let references: Vec<_> = batch.iter().map(|(_, class)| *class).collect();
+                let refused = retransform::retransform(jvmti, &references, &goes_on);
+                let accepted = batch.iter().enumerate();
+                let accepted = accepted.filter(|(at, _)| !refused.contains(at));
+                changed.extend(accepted.map(|(_, (name, _))| name.clone()));
             }
-            let references: Vec<_> = batch.iter().map(|(_, class)| *class).collect();
-            let refused = retransform::retransform(jvmti, &references, &goes_on);
-            let accepted = batch.iter().enumerate();
-            let accepted = accepted.filter(|(at, _)| !refused.contains(at));
-            changed.extend(accepted.filter_map(|(_, (name, _))| known(name)));
+            changed
+        };
+        changed.extend(change(&|name| !family.ids.contains_key(name)));
+        for generation in &family.generations {
+            changed.extend(change(&|name| generation.contains(name)));
+            let unchanged = generation.iter().filter(|name| !changed.contains(&***name));
+            keep_constructors(hook, &family, unchanged);
         }
         changed
     });
-    let changed = changed.unwrap_or_default();
+    let changed = changed.unwrap_or_else(|| {
+        let all = family.generations.iter().flatten();
+        keep_constructors(hook, &family, all);
+        HashSet::new()
+    });
     let unchanged = by_class.iter().filter(|(name, _)| !changed.contains(*name));
-    for (name, _) in unchanged.clone() {
-        if of_constructors.contains(&**name) {
-            levels.constructors.keep(name);
-        }
-    }
-    levels.end_change(unchanged.flat_map(|(_, ids)| ids));
+    levels.end_change(unchanged.flat_map(|(_, ids)| ids), since + begin.elapsed());
 }
 
-/// Adds the constructors that lose their timing probes together with those in `lowered`. Returns the names of their
-/// classes.
-fn add_constructors(hook: &Hook, lowered: &mut Lowered, since: Duration) -> HashSet<String> {
+/// Adds the constructors that lose their timing probes together with those in `lowered`.
+fn add_constructors(hook: &Hook, lowered: &mut Lowered, since: Duration) -> Family {
     let ids = lowered.counted.iter().chain(&lowered.silent);
     let classes = ids.filter_map(|id| hook.registry.class_of(*id));
     let classes = classes.filter(|class| class.is_constructor);
     let classes: HashSet<String> = classes.map(|class| class.name.to_string()).collect();
     if classes.is_empty() {
-        return classes;
+        return Family::default();
     }
-    let family = hook.levels.constructors.count(classes, since);
-    let known = hook.registry.constructors();
-    let more = family.iter().filter_map(|class| known.get(&**class));
-    lowered.counted.extend(more.flat_map(|class| &class.ids));
-    family
+    let generations = hook.levels.constructors.count(classes, since);
+    let mut known = hook.registry.constructors();
+    let classes = generations.iter().flatten();
+    let ids: HashMap<String, Vec<u32>> = classes
+        .map(|class| {
+            let ids = known.remove(&**class).unwrap_or_default().ids;
+            (class.clone(), ids)
+        })
+        .collect();
+    lowered.counted.extend(ids.values().flatten());
+    Family { generations, ids }
+}
+
+/// Has the constructors of these classes, which the JVM did not change, and of their superclasses keep their probes.
+fn keep_constructors<'n>(
+    hook: &Hook,
+    family: &Family,
+    unchanged: impl Iterator<Item = &'n String>,
+) {
+    for name in unchanged {
+        let kept = hook.levels.constructors.keep(name);
+        let ids = kept.iter().filter_map(|class| family.ids.get(class));
+        hook.levels.unmark(ids.flatten());
+    }
 }

@@ -244,7 +244,7 @@ final class Calibration {
      */
     static void rehearseSnapshot() {
         Lock.backOff(0);
-        Snapshot snapshot = new Snapshot(Threads.beginSnapshot(), Counters.all());
+        Snapshot snapshot = new Snapshot(Threads.beginSnapshot(), Counters.all(true));
         snapshot.fill(new long[4096]);
         snapshot.end();
     }

@@ -422,13 +422,17 @@ final class Counters {
         }
     }
 
-    /** Returns the calls of all threads so far, or null if the lock is not available. */
-    static MethodCalls all() {
+    /**
+     * Returns the calls of all threads so far, or null if the lock is not available.
+     *
+     * @param withLatencies true to add up the durations of timed calls, too
+     */
+    static MethodCalls all(boolean withLatencies) {
         Thread current = Thread.currentThread();
         long ticket = 0;
         try {
             ticket = Lock.take(current);
-            return ticket == 0 ? null : added();
+            return ticket == 0 ? null : added(withLatencies);
         } finally {
             if (ticket != 0) {
                 Lock.holder = null;
@@ -439,7 +443,7 @@ final class Counters {
         }
     }
 
-    private static MethodCalls added() {
+    private static MethodCalls added(boolean withLatencies) {
         sweep(Carrier.current());
         int end = sum.end();
         for (int chain = 0; chain < chains.length; chain++) {
@@ -448,10 +452,10 @@ final class Counters {
             }
         }
         MethodCalls all = new MethodCalls(end);
-        all.add(sum);
+        all.add(sum, withLatencies);
         for (int chain = 0; chain < chains.length; chain++) {
             for (MethodCalls counts = chains[chain]; counts != null; counts = counts.next) {
-                all.add(counts);
+                all.add(counts, withLatencies);
             }
         }
         return all;

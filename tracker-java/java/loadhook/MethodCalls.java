@@ -243,15 +243,15 @@ final class MethodCalls {
     }
 
     /**
-     * Adds the calls of another object, as far as their ids are below {@link #end}. The other object keeps its
-     * calls, and its thread may be counting.
+     * Adds the calls of another object, as far as their ids are below {@link #end}, and the durations of its timed
+     * calls, if they are wanted. The other object keeps its calls, and its thread may be counting.
      */
-    void add(MethodCalls other) {
+    void add(MethodCalls other, boolean withLatencies) {
         int end = Math.min(ids(), other.end());
         for (int method = 0; method < end; method++) {
             calls[FIRST + method] += other.of(method);
         }
-        if (other.latencies != null) {
+        if (withLatencies && other.latencies != null) {
             if (latencies == null) {
                 latencies = new Latencies(false);
             }

@@ -32,7 +32,7 @@ final class MethodSums {
         }
         try {
             Path[] paths = Threads.beginSnapshot();
-            MethodCalls counted = paths == null ? null : Counters.all();
+            MethodCalls counted = paths == null ? null : Counters.all(false);
             return counted == null ? null : of(paths, counted);
         } catch (OutOfMemoryError error) {
             return null;

@@ -498,7 +498,7 @@ public class Tracker {
         }
         Snapshot made = null;
         try {
-            MethodCalls calls = Counters.all();
+            MethodCalls calls = Counters.all(true);
             if (calls == null) {
                 return null;
             }

@@ -26,7 +26,7 @@ public final class Inside {
         }
         count();
         Tracker.exit(1);
-        System.out.println(Counters.all().of(METHOD));
+        System.out.println(Counters.all(true).of(METHOD));
         System.exit(0);
     }
 
