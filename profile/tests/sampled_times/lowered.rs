@@ -118,6 +118,19 @@ fn differences_of_lower_bounds_are_unknown() {
     }
 }
 
+/// Samples need no probes, so they can be compared after the counting has ended.
+#[test]
+fn times_of_samples_are_no_bounds() {
+    let compared = compare(pair(&shop(), &lowered()), &Options::default())
+        .expect("the profiles can be compared");
+    let mut changes = compared.changes.iter();
+    let add = changes
+        .find(|change| &*change.method.name == "add")
+        .expect("samples met the method");
+    assert_eq!(add.after[0].counted_until_ns, Some(1_200 * MS));
+    assert!(!add.after[0].times_are_least && !add.judgement.is_bound);
+}
+
 #[test]
 fn the_page_marks_lower_bounds_of_samples() {
     let script = r#"

@@ -74,6 +74,9 @@ pub struct Cost {
     /// Set when `total_ns` is an upper bound: in a recursion, calls of the method may have run
     /// inside each other.
     pub total_is_bound: bool,
+    /// Set when the times of some calls are unknown, for example because the method lost its timing probes: `self_ns`
+    /// and `total_ns` are then lower bounds. Never set if times come from samples, which need no probes.
+    pub times_are_least: bool,
     /// The durations of the calls, as far as they are known.
     pub latency: Option<Latency>,
 }
@@ -92,6 +95,7 @@ impl Default for Cost {
             self_error_ns: 0.0,
             total_error_ns: 0.0,
             total_is_bound: false,
+            times_are_least: false,
             latency: None,
         }
     }
@@ -119,13 +123,17 @@ impl Change {
 
     /// Returns whether the calls of some run are a lower bound. The difference of calls is then unknown.
     pub fn has_least_calls(&self) -> bool {
+        self.has_least(Quantity::Calls)
+    }
+
+    /// Returns whether the value of a quantity is a lower bound in some run. The difference is then unknown.
+    pub(crate) fn has_least(&self, quantity: Quantity) -> bool {
         let mut costs = self.before.iter().chain(&self.after);
-        costs.any(|cost| cost.counted_until_ns.is_some())
+        costs.any(|cost| quantity.is_least(cost))
     }
 
     /// Returns the values of a quantity in all runs.
     fn values(&self, quantity: Quantity) -> Values {
-        let has_least_calls = self.has_least_calls();
         let is_met_by_chance = !self.is_counted();
         let of = |side: &[Cost]| {
             let may_be_called = |cost: &Cost| cost.calls > 0 || cost.counted_until_ns.is_some();
@@ -135,7 +143,7 @@ impl Change {
         };
         Values {
             sides: [of(&self.before), of(&self.after)],
-            is_bound: has_least_calls && quantity == Quantity::Calls,
+            is_bound: self.has_least(quantity),
         }
     }
 }
@@ -274,6 +282,7 @@ fn whole(changes: &[Change], quantity: Quantity, runs: [usize; 2]) -> Judgement 
             sums(|change| &change.before, runs[0]),
             sums(|change| &change.after, runs[1]),
         ],
+        // Callers' self times contain the time of calls that lost their probes, so the sum of self times is no bound.
         is_bound: quantity == Quantity::Calls && changes.iter().any(Change::has_least_calls),
     };
     judge_alone(&values, runs)
@@ -285,6 +294,9 @@ fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
     changes.sort_by(|a, b| {
         let sizes = b.judgement.size().total_cmp(&a.judgement.size());
         let times = |change: &Change| {
+            if change.has_least(Quantity::SelfTime) {
+                return 0.0;
+            }
             let pair =
                 [&change.before, &change.after].map(|side| side.first().and_then(|c| c.self_ns));
             (pair[0].unwrap_or(0.0) - pair[1].unwrap_or(0.0)).abs()
@@ -319,6 +331,7 @@ fn cost(row: &Row) -> Cost {
         self_error_ns: row.own_error(),
         total_error_ns: row.total_error(),
         total_is_bound: row.total_is_bound,
+        times_are_least: !row.is_sampled && row.is_partial(),
         latency: None,
     }
 }
@@ -363,6 +376,16 @@ impl Quantity {
             // A method that is not called has no mean.
             Quantity::Mean => cost.mean_ns.filter(|_| cost.calls > 0),
             Quantity::P99 => cost.latency.map(|latency| latency.p99()),
+        }
+    }
+
+    /// Returns whether the value is a lower bound.
+    pub(crate) fn is_least(self, cost: &Cost) -> bool {
+        match self {
+            Quantity::SelfTime | Quantity::Total => cost.times_are_least,
+            Quantity::Calls => cost.counted_until_ns.is_some(),
+            // Means and percentiles are those of the calls with known times.
+            Quantity::Mean | Quantity::P99 => false,
         }
     }
 

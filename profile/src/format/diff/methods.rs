@@ -60,6 +60,7 @@ pub fn write(
             format!("{calls}. Times vary from run to run by more than their sampling error (±).");
         write_sentences([noise], options.width, out)?;
     }
+    write_sentences(least_times(comparison, &shown), options.width, out)?;
     let until = until.map(|first| counted_until(first, comparison.is_sampled()));
     write_sentences(until, options.width, out)?;
     let told = sentences::below(plan, &comparison.headers, "methods");
@@ -116,14 +117,33 @@ fn least_calls(shown: &[&Change]) -> Option<u64> {
     costs.filter_map(|cost| cost.counted_until_ns).min()
 }
 
+/// Returns the explanation of `≥` before times; `None` if no listed time has the mark.
+fn least_times(comparison: &Comparison, shown: &[&Change]) -> Option<String> {
+    let quantity = if comparison.plan.is_tested() {
+        comparison.quantity
+    } else {
+        comparison.times()?
+    };
+    if quantity == Quantity::Calls {
+        return None;
+    }
+    let mut costs = shown
+        .iter()
+        .flat_map(|change| change.before.iter().chain(&change.after));
+    let is_least = |cost: &Cost| mark_of(quantity, cost) == mark(false, true);
+    let is_marked = costs.any(|cost| quantity.value(cost).is_some() && is_least(cost));
+    is_marked.then(|| {
+        "≥ before times: the time of some calls is unknown, and so is the change of the method's time"
+            .to_owned()
+    })
+}
+
 /// Returns the mark of a value that is an upper or lower bound.
 fn mark_of(quantity: Quantity, cost: &Cost) -> &'static str {
-    let is_partial = cost.timed_calls < cost.calls;
+    let is_least = quantity.is_least(cost);
     match quantity {
-        Quantity::SelfTime => mark(false, is_partial),
-        Quantity::Total => mark(cost.total_is_bound, is_partial),
-        Quantity::Calls => mark(false, cost.counted_until_ns.is_some()),
-        Quantity::Mean => mark(cost.total_is_bound, false),
+        Quantity::SelfTime | Quantity::Calls => mark(false, is_least),
+        Quantity::Total | Quantity::Mean => mark(cost.total_is_bound, is_least),
         Quantity::P99 => match cost.latency {
             Some(latency) if latency.is_partial(cost.calls) => FEWER,
             _ => "",
@@ -304,7 +324,8 @@ fn times(shown: &[Change], quantity: Quantity) -> Vec<Column> {
         worst(&change.before).hypot(worst(&change.after))
     };
     let change_of = |change: &Change| {
-        let grown = median(&change.after).zip(median(&change.before));
+        let known = median(&change.after).zip(median(&change.before));
+        let grown = known.filter(|_| !change.has_least(quantity));
         let size = grown.map(|(after, before)| after - before);
         growth(size, error(change), |size| unit.number(size))
     };
@@ -345,6 +366,7 @@ pub fn write_json(
             "self_error_ns": cost.self_ns.map(|_| whole(cost.self_error_ns)),
             "total_error_ns": cost.total_ns.map(|_| whole(cost.total_error_ns)),
             "total_is_bound": cost.total_is_bound,
+            "times_are_least": cost.times_are_least,
             "latency": cost.latency.as_ref().map(latency),
         })
     };

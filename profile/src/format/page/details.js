@@ -25,9 +25,10 @@ function figure({ value, text, error, isPart }, cost) {
   return cell;
 }
 
-function change({ value, isCount }, now, before) {
+function change({ value, isCount, isPart }, now, before) {
   const [a, b] = [value(before), value(now)];
-  if (isCount && callsChange(now, before) === "–") return element("td", { text: "–" });
+  const isUnknown = isCount ? callsChange(now, before) === "–" : isPart && areLeast(now, before);
+  if (isUnknown) return element("td", { text: "–" });
   return element("td", { text: `${isCount ? countChange(b, a) : changeText(b, a)} ${changePercent(b, a)}` });
 }
 

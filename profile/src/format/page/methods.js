@@ -21,12 +21,12 @@ const TIMES = [
   { title: "total", value: ({ now }) => now.total ?? 0, cell: ({ now }) => element("td", unsureClass(errorPercent(now.totalError, now.total)), totalText(now)) },
 ];
 const CHANGES = [
-  { title: "change", value: ({ now, before }) => Math.abs((now.own ?? 0) - (before.own ?? 0)), cell: ({ now, before }) => changeText(now.own, before.own) },
-  { title: "change, %", minor: true, value: ({ now, before }) => ((now.own ?? 0) - (before.own ?? 0)) / (before.own || 1e-9), cell: ({ now, before }) => changePercent(now.own, before.own) },
+  { title: "change", value: ({ now, before }) => Math.abs(weightGrowth("own", now, before)), cell: ({ now, before }) => weightChange("own", now, before) },
+  { title: "change, %", minor: true, value: ({ now, before }) => weightGrowth("own", now, before) / (before.own || 1e-9), cell: ({ now, before }) => (areLeast(now, before) ? "" : changePercent(now.own, before.own)) },
   { title: "self before", minor: true, value: ({ before }) => before.own ?? 0, cell: ({ before }) => ownCell(before) },
   { title: "self", value: ({ now }) => atLeast(now), cell: ({ now }) => ownCell(now) },
   { title: "total", minor: true, value: ({ now }) => now.total ?? 0, cell: ({ now }) => totalText(now) },
-  { title: "change of total", minor: true, value: ({ now, before }) => Math.abs((now.total ?? 0) - (before.total ?? 0)), cell: ({ now, before }) => changeText(now.total, before.total) },
+  { title: "change of total", minor: true, value: ({ now, before }) => Math.abs(weightGrowth("total", now, before)), cell: ({ now, before }) => weightChange("total", now, before) },
 ];
 const COUNTS = [
   { title: `${COUNTED} %`, key: COUNTED, value: ({ now }) => now.calls, cell: ({ now }) => share(now.calls) },

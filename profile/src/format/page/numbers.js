@@ -71,6 +71,12 @@ const changeText = (now, before) => {
   if (now === null || before === null) return "–";
   return signed(now - before, amount(Math.abs(now - before)));
 };
+/** Returns whether the times or bytes of a side are only a lower bound. Their change is then unknown. */
+const areLeast = (now, before) => Boolean(least(now) || least(before));
+/** Returns the change of `own` or `total`; a dash if it is unknown. */
+const weightChange = (key, now, before) => (areLeast(now, before) ? "–" : changeText(now[key], before[key]));
+/** Returns the number by which rows are sorted: the change of `own` or `total`, 0 if a side is a lower bound. */
+const weightGrowth = (key, now, before) => (areLeast(now, before) ? 0 : (now[key] ?? 0) - (before[key] ?? 0));
 const countChange = (now, before) => signed(now - before, grouped.format(Math.abs(now - before)));
 /** Returns the change of a method's calls; a dash if a side has only a lower bound. */
 const callsChange = (now, before) => (now.callsAreLeast || before.callsAreLeast ? "–" : countChange(now.calls, before.calls));

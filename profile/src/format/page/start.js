@@ -27,7 +27,9 @@ function remarks() {
   if (some((cost) => cost.estimated)) made.push("± standard error; hatched in graphs and faint in tables: more than half of the value is error");
   if (some((cost) => cost.bound)) made.push("≤ upper bound: recursive calls may be counted twice");
   made.push(...((allocations ?? data).unsized));
-  if (!ofBytes && !counts && some((cost) => cost.partial && cost.total !== null)) made.push("≥ lower bound: the time of some calls is unknown; means are of the other calls");
+  const isLeast = (cost) => cost?.partial && cost.total !== null;
+  const hasLeast = rows.some(({ now, before }) => isLeast(now) || isLeast(before));
+  if (!ofBytes && !counts && hasLeast) made.push(`≥ lower bound: the time of some calls is unknown; means are of the other calls${difference ? "; a change of such times is not known" : ""}`);
   const since = rows.flatMap((row) => (row.since === undefined || row.until !== undefined ? [] : [row.since]));
   if (since.length) made.push(`‡ lost its timing probes while the program ran, the first method ${afterText(Math.min(...since))}: later calls are counted but not timed, and their time is in their callers' self time`);
   if (until.length) made.push(`≥ before calls: lost its last probe while the program ran, the first method ${afterText(Math.min(...until))}: later calls are not counted; ${sampled ? "their times are complete, but they have no mean" : "their time is in their callers' self time"}`);
