@@ -17,7 +17,7 @@ use crate::locks::lock;
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The maximum number of stacks that wait.
-const MAX_WAITING: usize = 64;
+pub(super) const MAX_WAITING: usize = 64;
 
 /// A stack as the walker finds it, and as JVM TI returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,21 +40,25 @@ struct WaitingStack {
 pub(super) struct WaitingStacks(Mutex<Vec<WaitingStack>>);
 
 impl WaitingStacks {
-    /// Adds a stack that ends at `address`, in code that the JVM has not reported. Drops it if too many stacks wait.
-    pub(super) fn add(&self, stack: CheckedStack, address: usize, since: Instant) {
+    /// Adds a stack that ends at `address`, in code that the JVM has not reported. Returns false, and does nothing, if
+    /// too many stacks wait.
+    pub(super) fn add(&self, stack: &CheckedStack, address: usize, since: Instant) -> bool {
         let mut waiting = lock(&self.0);
-        if waiting.len() < MAX_WAITING {
+        let has_room = waiting.len() < MAX_WAITING;
+        if has_room {
             waiting.push(WaitingStack {
-                stack,
+                stack: stack.clone(),
                 address,
                 since,
             });
         }
+        has_room
     }
 
     /// Returns the stacks that wait no longer. `methods_at` returns the methods at an address, innermost first; `None`
-    /// if the JVM has not reported the code there. A stack whose code was reported ends after these methods. A stack
-    /// that has waited for the longest time could not be followed to its end.
+    /// if the JVM has not reported the code there. A stack whose code was reported ends after these methods. It stays
+    /// one that could not be followed to its end, if the walk says so. Neither could a stack that has waited for the
+    /// longest time.
     pub(super) fn take(
         &self,
         now: Instant,
@@ -64,7 +68,9 @@ impl WaitingStacks {
         lock(&self.0).retain_mut(|waiting| {
             if let Some(methods) = methods_at(waiting.address) {
                 waiting.stack.walked.extend(methods);
-                waiting.stack.end = StackEnd::Cut;
+                if !matches!(waiting.stack.end, StackEnd::Unwalked(_)) {
+                    waiting.stack.end = StackEnd::Cut;
+                }
             } else if now.saturating_duration_since(waiting.since) >= LONGEST {
                 waiting.stack.end = StackEnd::Unwalked(Unwalked::UnknownCode);
             } else {
@@ -97,8 +103,8 @@ mod tests {
     fn a_stack_ends_after_the_code_for_which_it_waited() {
         let waiting = WaitingStacks::default();
         let now = Instant::now();
-        waiting.add(stack(&[4], StackEnd::Complete), 0x100, now);
-        waiting.add(stack(&[4, 3], StackEnd::Complete), 0x200, now);
+        assert!(waiting.add(&stack(&[4], StackEnd::Complete), 0x100, now));
+        assert!(waiting.add(&stack(&[4, 3], StackEnd::Complete), 0x200, now));
         assert!(waiting.take(now, |_| None).is_empty());
         let reported = |pc: usize| (pc == 0x100).then(|| keys(&[3, 2]));
         let taken = waiting.take(now, reported);
@@ -111,11 +117,22 @@ mod tests {
     }
 
     #[test]
+    fn a_stack_that_could_not_be_followed_stays_one() {
+        let waiting = WaitingStacks::default();
+        let now = Instant::now();
+        let end = StackEnd::Unwalked(Unwalked::UnknownCode);
+        assert!(waiting.add(&stack(&[4], end), 0x100, now));
+        let taken = waiting.take(now, |_| Some(keys(&[3])));
+        assert_eq!(taken, [stack(&[4, 3], end)]);
+    }
+
+    #[test]
     fn the_stacks_that_wait_are_limited() {
         let waiting = WaitingStacks::default();
         let now = Instant::now();
-        for _ in 0..2 * MAX_WAITING {
-            waiting.add(stack(&[4], StackEnd::Complete), 0x100, now);
+        for added in 0..2 * MAX_WAITING {
+            let has_room = waiting.add(&stack(&[4], StackEnd::Complete), 0x100, now);
+            assert_eq!(has_room, added < MAX_WAITING, "{added}");
         }
         let taken = waiting.take(now, |_| Some(keys(&[3])));
         assert_eq!(taken.len(), MAX_WAITING);

@@ -100,6 +100,12 @@ impl Code {
         self.low <= pc && pc < self.high
     }
 
+    /// Returns whether a return address at `offset` lies after all sites. Deoptimisation has then replaced the original
+    /// return address.
+    pub(super) fn is_replaced(&self, offset: u32) -> bool {
+        self.orig_pc != 0 && offset > self.last_site
+    }
+
     fn overlaps(&self, other: &Code) -> bool {
         self.low < other.high && other.low < self.high
     }

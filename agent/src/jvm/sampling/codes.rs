@@ -243,6 +243,17 @@ impl Codes {
         self.compiled.get(index)?.as_ref()
     }
 
+    /// Returns the frames at a return address, innermost first; `None` if the JVM has not reported the code there. There
+    /// are no frames if the code belongs to no method. If deoptimisation has replaced the return address, the frames are
+    /// unknown, and none are returned, too.
+    pub(super) fn reported_frames(&self, map: &CodeMap, pc: usize) -> Option<Vec<InlinedFrame>> {
+        let (id, code) = map.find(pc)?;
+        let offset = pc.wrapping_sub(code.low) as u32;
+        let is_known = code.kind == CodeKind::Compiled && !code.is_replaced(offset);
+        let compiled = self.compiled(id).filter(|_| is_known);
+        Some(compiled.map_or_else(Vec::new, |compiled| compiled.frames_at(offset).collect()))
+    }
+
     /// Frees a number that no handler and no sample can refer to any more.
     pub(super) fn free(&mut self, id: CodeId) {
         if let Some(index) = (id.0 as usize).checked_sub(1)
@@ -285,5 +296,44 @@ mod tests {
         let at = |offset: u32| compiled.frames_at(offset).collect::<Vec<_>>();
         assert_eq!(at(10), [inner, outer]);
         assert_eq!(at(11), [frame(1, None)]);
+    }
+
+    #[test]
+    fn reported_code_has_frames_at_return_addresses_in_methods_only() {
+        const LOW: usize = 0x7f00_0000_0000;
+        let map = CodeMap::new(LOW, LOW + (1 << 20)).unwrap();
+        let kinds = [CodeKind::Compiled, CodeKind::Runtime];
+        for (id, kind) in (1_u32..).zip(kinds) {
+            let low = LOW + id as usize * 0x100;
+            let code = Code {
+                low,
+                high: low + 0x80,
+                kind,
+                last_site: 0x40,
+                orig_pc: 16,
+                ..Code::default()
+            };
+            assert_eq!(map.add(CodeId(id), &code), Some(Vec::new()));
+        }
+        let frame = InlinedFrame {
+            method: MethodKey::unknown(1),
+            bci: Some(4),
+        };
+        let mut inlining = InlineTableBuilder::default();
+        inlining.add(0x40, [frame].into_iter());
+        let compiled = Compiled {
+            method: frame.method,
+            inlining: inlining.build(),
+            is_early: false,
+        };
+        let codes = Codes {
+            compiled: vec![Some(compiled), None],
+            free: Vec::new(),
+        };
+        let at = |offset: usize| codes.reported_frames(&map, LOW + offset);
+        assert_eq!(at(0x120), Some(vec![frame]));
+        assert_eq!(at(0x160), Some(Vec::new()), "a replaced return address");
+        assert_eq!(at(0x220), Some(Vec::new()), "a stub");
+        assert_eq!(at(0x320), None);
     }
 }

@@ -375,16 +375,18 @@ impl Engine {
                 end,
                 expected,
             };
-            self.check.add(stack, unreported);
+            self.check.add(&stack, unreported);
         }
     }
 
     /// Compares the stacks whose code the JVM has reported since they were walked.
     pub(super) fn check_waiting_stacks(&self) {
         let known = self.known();
+        let map = self.shared.code.get();
         self.check.compare_waiting(|pc| {
-            let (code, offset) = self.compiled_at(pc, false)?;
-            Some(known.methods_at(code, offset).collect())
+            let frames = known.codes.reported_frames(map?, pc)?.into_iter();
+            let methods = frames.map(|frame| known.methods.present(frame.method));
+            Some(methods.collect())
         });
     }
 

@@ -81,7 +81,8 @@ pub(crate) enum StackEnd {
     /// The outermost frame is the thread's first method.
     Complete,
     /// The outer frames are not known, because they belong to a virtual thread and are in the heap, or because the
-    /// stack is too deep for the sampler.
+    /// stack is too deep for the sampler. In the self-check, also because the walk has only guessed where they begin,
+    /// as the JVM had not reported the code of a frame yet.
     Cut,
     /// The stack could not be followed to its end. The frames that were found are correct.
     Unwalked(Unwalked),

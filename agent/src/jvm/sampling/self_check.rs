@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use super::checked_stack::{CheckedStack, WaitingStacks};
-use super::sample::{StackEnd, Trust};
+use super::sample::{StackEnd, Trust, Unwalked};
 use crate::jvm::jvmti::MethodKey;
 
 /// Number of stacks that are compared before the samples are trusted.
@@ -44,11 +44,17 @@ impl SelfCheck {
     }
 
     /// Compares a stack. If the stack ends at an address in code that the JVM has not reported, it waits until
-    /// [`compare_waiting`](Self::compare_waiting) finds the code's methods.
-    pub(super) fn add(&self, stack: CheckedStack, unreported: Option<usize>) {
-        match unreported {
-            Some(address) => self.waiting.add(stack, address, Instant::now()),
-            None => self.compare(&stack.walked, stack.end, &stack.expected),
+    /// [`compare_waiting`](Self::compare_waiting) finds the code's methods. If too many stacks wait, only its difference
+    /// counts: a fault must not hide behind stacks that wait.
+    pub(super) fn add(&self, stack: &CheckedStack, unreported: Option<usize>) {
+        let Some(address) = unreported else {
+            return self.compare(&stack.walked, stack.end, &stack.expected);
+        };
+        let end = StackEnd::Unwalked(Unwalked::UnknownCode);
+        if !self.waiting.add(stack, address, Instant::now())
+            && !is_equal(&stack.walked, end, &stack.expected)
+        {
+            self.compare(&stack.walked, end, &stack.expected);
         }
     }
 
@@ -64,12 +70,7 @@ impl SelfCheck {
     /// end, is compared as far as it goes. If such an unfollowed stack is equal, this is no reason for trust: under
     /// `-Xcomp` the JVM reports most methods only after they ran, so most stacks are short.
     fn compare(&self, walked: &[MethodKey], end: StackEnd, expected: &[MethodKey]) {
-        let has_end = end == StackEnd::Complete && expected.len() < MAX_CHECKED;
-        let is_equal = if has_end {
-            walked == expected
-        } else {
-            expected.starts_with(walked.get(..MAX_CHECKED).unwrap_or(walked))
-        };
+        let is_equal = is_equal(walked, end, expected);
         if is_equal && matches!(end, StackEnd::Unwalked(_)) {
             self.unwalked.fetch_add(1, Ordering::Relaxed);
             return;
@@ -101,9 +102,18 @@ impl SelfCheck {
     }
 }
 
+/// Returns whether a stack of the walker is equal to the stack of JVM TI, as far as it goes.
+fn is_equal(walked: &[MethodKey], end: StackEnd, expected: &[MethodKey]) -> bool {
+    if end == StackEnd::Complete && expected.len() < MAX_CHECKED {
+        walked == expected
+    } else {
+        expected.starts_with(walked.get(..MAX_CHECKED).unwrap_or(walked))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::sample::Unwalked;
+    use super::super::checked_stack::MAX_WAITING;
     use super::*;
 
     fn keys(of: &[usize]) -> Vec<MethodKey> {
@@ -153,14 +163,14 @@ mod tests {
             expected: keys(&[4, 3, 2, 1]),
         };
         for _ in 0..ENOUGH {
-            check.add(stack(&[4]), Some(0x100));
+            check.add(&stack(&[4]), Some(0x100));
         }
         check.compare_waiting(|_| None);
         assert_eq!(check.trust(), Trust::Checking);
         check.compare_waiting(|_| Some(keys(&[3, 2])));
         assert_eq!(check.trust(), Trust::Yes);
         for _ in 0..ENOUGH {
-            check.add(stack(&[4]), Some(0x100));
+            check.add(&stack(&[4]), Some(0x100));
         }
         check.compare_waiting(|_| Some(keys(&[2, 1])));
         let no = Trust::No {
@@ -168,6 +178,33 @@ mod tests {
             equal: ENOUGH,
         };
         assert_eq!(check.trust(), no, "other methods are no equal stack");
+    }
+
+    #[test]
+    fn differences_count_although_there_is_no_room() {
+        let stack = |walked: &[usize]| CheckedStack {
+            walked: keys(walked),
+            end: StackEnd::Complete,
+            expected: keys(&[4, 3, 2, 1]),
+        };
+        let check = SelfCheck::default();
+        for _ in 0..MAX_WAITING {
+            check.add(&stack(&[4]), Some(0x100));
+        }
+        for _ in 0..ENOUGH {
+            assert_eq!(check.trust(), Trust::Checking);
+            check.add(&stack(&[3]), Some(0x100));
+        }
+        let no = Trust::No {
+            compared: ENOUGH,
+            equal: 0,
+        };
+        assert_eq!(check.trust(), no, "wrong methods");
+        let check = SelfCheck::default();
+        for _ in 0..MAX_WAITING + 2 * MANY as usize {
+            check.add(&stack(&[4]), Some(0x100));
+        }
+        assert_eq!(check.trust(), Trust::Checking, "equal so far");
     }
 
     #[test]

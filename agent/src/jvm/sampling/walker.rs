@@ -1,8 +1,9 @@
 //! Follows the stack of the interrupted thread, in the signal handler.
 //!
 //! The walk cannot do harm if the stack has unexpected content. It reads only the thread's own stack, between the stack
-//! pointer and the stack's end. Every return address must lie in known code, and each step moves outwards. Otherwise
-//! the walk ends. Arithmetic wraps or is checked, because the signal handler must not panic.
+//! pointer and the stack's end. Every return address must lie in known code, or in code that the JVM may report later,
+//! and each step moves outwards. Otherwise the walk ends. Arithmetic wraps or is checked, because the signal handler
+//! must not panic.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -170,7 +171,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
     /// Sets the place at which the next step begins: the frame that an anchor gives. Ends the walk if this frame does
     /// not lie further out.
     fn go_to_anchor(&mut self, anchor: Anchor) -> Step {
-        if anchor.sp < self.low || !self.is_in_stack(anchor.sp) {
+        if anchor.sp < self.at.sp || !self.is_in_stack(anchor.sp) {
             return unwalked(Unwalked::BadPointer);
         }
         // If the JVM has not noted the return address in the anchor, it is the word below the stack pointer.
@@ -225,8 +226,10 @@ impl<M: ThreadMemory> Walk<'_, M> {
                 return step;
             }
         }
-        if is_unreported && let Some(step) = self.by_kept_frame_pointer(sp, fp) {
-            return step;
+        if is_unreported {
+            // The frame pointer alone may lead past further frames, and so may a search.
+            let step = self.by_kept_frame_pointer(sp, fp);
+            return step.unwrap_or(unwalked(Unwalked::UnknownCode));
         }
         if let Some(step) = self.by_frame_pointer(sp, fp) {
             return step;
@@ -236,12 +239,13 @@ impl<M: ThreadMemory> Walk<'_, M> {
 
     /// Leaves a compiled method that the JVM has not reported. Compiled code saves the caller's frame pointer below the
     /// return address, and mostly leaves the register as it is. The register then leads to the caller's frame, or to one
-    /// further out, but not to the method's own.
+    /// further out, but not to the method's own. The caller may be another method that the JVM has not reported.
     fn by_kept_frame_pointer(&mut self, sp: usize, fp: usize) -> Option<Step> {
         (0..SCAN).find_map(|words| {
             let saved = self.stack.word(sp, words);
             saved.filter(|saved| *saved == fp && fp >= sp)?;
-            let pc = self.return_address(sp, words.wrapping_add(1))?;
+            let pc = self.stack.word(sp, words.wrapping_add(1));
+            let pc = pc.filter(|pc| self.tables.code.covers(*pc))?;
             let skipped = words.wrapping_add(2).wrapping_mul(WORD);
             Some(self.go(pc, sp.wrapping_add(skipped), fp))
         })
@@ -432,9 +436,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
             // an instruction. So the address of an interrupted thread is looked up in the same way as a return address.
             return RawFrame::Compiled { code: id, offset };
         }
-        // If the return address lies after all sites, deoptimisation has replaced the original return address.
-        let is_replaced = code.orig_pc != 0 && offset > code.last_site;
-        let original = if is_replaced {
+        let original = if code.is_replaced(offset) {
             self.stack.word(self.at.sp, code.orig_pc as usize / WORD)
         } else {
             None

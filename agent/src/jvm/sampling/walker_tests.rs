@@ -348,6 +348,62 @@ fn compiled_code_that_is_not_reported_has_saved_the_frame_pointer() {
     let (frames, end) = world.walk(registers);
     assert_eq!(frames, [RawFrame::Address(unreported), interpreted]);
     assert_eq!(end, StackEnd::Complete);
+    // If the frame pointer is not saved, nothing says where the frame ends.
+    world.put(&[(8, 0)]);
+    let (frames, end) = world.walk(registers);
+    assert_eq!(frames, [RawFrame::Address(unreported)]);
+    assert_eq!(end, StackEnd::Unwalked(Unwalked::UnknownCode));
+}
+
+/// Both methods have left the frame pointer as it was in their interpreted caller.
+#[test]
+fn compiled_code_that_is_not_reported_may_call_more_of_it() {
+    let mut world = World::new();
+    let unreported = [CODE + 0x5_0000, CODE + 0x6_0000];
+    world.anchor = Anchor {
+        sp: at(2),
+        pc: unreported[0],
+        fp: at(30),
+    };
+    world.put(&[(6, at(30)), (7, unreported[1])]);
+    world.put(&[(12, at(30)), (13, pc(INTERPRETER, 0x40))]);
+    world.put(&[(22, 0x1234), (27, METHOD), (29, at(34))]);
+    world.put(&[(30, at(50)), (31, pc(CALL_STUB, 9))]);
+    world.put(&first_call(50));
+    let registers = Registers {
+        sp: at(0),
+        ..Registers::default()
+    };
+    let (frames, end) = world.walk(registers);
+    let [inner, outer] = unreported.map(RawFrame::Address);
+    let interpreted = RawFrame::Interpreted {
+        method: 77,
+        bcp: 0x1234,
+    };
+    assert_eq!(frames, [inner, outer, interpreted]);
+    assert_eq!(end, StackEnd::Complete);
+}
+
+/// The wrapper of a native method has noted its own frame in the anchor. Its caller is not reported.
+#[test]
+fn an_anchor_of_frames_that_were_followed_ends_the_walk() {
+    let mut world = World::new();
+    let unreported = CODE + 0x5_0000;
+    world.anchor = Anchor {
+        sp: at(0),
+        pc: pc(INNER, 0x40),
+        fp: 0,
+    };
+    world.put(&[(2, at(20)), (3, unreported)]);
+    let registers = Registers {
+        pc: pc(INNER, 0x40),
+        sp: at(0),
+        ..Registers::default()
+    };
+    let (frames, end) = world.walk(registers);
+    let once = [compiled(INNER, 0x40), RawFrame::Address(unreported)];
+    assert_eq!(frames, once);
+    assert_eq!(end, StackEnd::Unwalked(Unwalked::BadPointer));
 }
 
 #[test]
