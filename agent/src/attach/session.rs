@@ -57,6 +57,18 @@ impl Drop for FreedByPanic {
     }
 }
 
+/// Makes the agent's own threads end if the agent panics while it attaches. Otherwise they would work on without a
+/// session, and the one that keeps the duration would wait for ever for the duration's begin.
+struct EndedByPanic(&'static Agent);
+
+impl Drop for EndedByPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.gate.begin_end();
+        }
+    }
+}
+
 /// Begins the session of an agent that was loaded at the JVM's start.
 pub(crate) fn loaded(agent: &'static Agent) {
     set(Phase::Working(agent));
@@ -101,7 +113,11 @@ pub(crate) fn attach(
         }
     };
     watch::start(agent, jni, leave_from_own_thread);
-    match events::attach(agent, jni, leave_from_own_thread) {
+    let begun = {
+        let _ended = EndedByPanic(agent);
+        events::attach(agent, jni, leave_from_own_thread)
+    };
+    match begun {
         Ok(figures) => {
             answer::write(&AnswerLine::Attached(figures));
             set(Phase::Working(agent));
