@@ -242,7 +242,7 @@ fn silenced(until_ms: u64, self_ms: u64) -> Profile {
 }
 
 const LEAST_TIMES: &str =
-    "≥ before times: the time of some calls is unknown, and so is the change of the method's time";
+    "≥ before times: the method lost its timing probes, so the change of its time is unknown";
 
 /// All calls that were counted were timed, but later calls were not.
 #[test]

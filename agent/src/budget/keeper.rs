@@ -51,8 +51,9 @@ const BEGINNING: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// A wait is also at least this many times as long as the look before took, so that looks take 2 % of a processor at
-/// most.
+/// most, but no longer than [`LONGEST_REST`]: a look may have waited for a collection.
 const LOOKS_TO_REST: u32 = 50;
+const LONGEST_REST: Duration = Duration::from_secs(30);
 
 /// The shortest wait after a change of classes, because the JIT compiler then compiles the classes again. The wait is
 /// also at least [`CHANGES_TO_REST`] times as long as the change took.
@@ -202,7 +203,9 @@ impl Keeper {
     fn pause(&self, before: Duration, took: Duration) -> Duration {
         if self.is_timed() {
             let pause = FIRST.max(self.began.elapsed() / PART_OF_ELAPSED);
-            LONGEST.min(pause).max(took * LOOKS_TO_REST)
+            LONGEST
+                .min(pause)
+                .max(LONGEST_REST.min(took * LOOKS_TO_REST))
         } else {
             LONGEST.min(before * 2)
         }

@@ -25,6 +25,8 @@ struct State {
     /// The superclasses of each instrumented class without `java.lang.Object`. There are several if classes of one name in
     /// several loaders have different ones.
     parents: HashMap<String, Vec<String>>,
+    /// Hidden classes, which the JVM does not change.
+    hidden: HashSet<String>,
     /// Classes whose constructors are only counted, with the time at which this began.
     counted: HashMap<String, Duration>,
 }
@@ -64,13 +66,16 @@ impl Constructors {
     /// Notes a class that is about to be instrumented. If the constructors of its superclass are only counted, the
     /// constructors of the class are only counted, too. In this case returns the time at which that began for the
     /// superclass; `None` if the constructors keep their probes.
-    pub(super) fn note(&self, class: &ClassFile<'_>) -> Option<Duration> {
+    pub(super) fn note(&self, class: &ClassFile<'_>, is_hidden: bool) -> Option<Duration> {
         let parent = java_name(class.super_name()?);
         if parent == "java.lang.Object" {
             return None;
         }
         let name = java_name(class.name());
         let mut state = lock(&self.0);
+        if is_hidden {
+            state.hidden.insert(name.clone());
+        }
         let since = state.counted.get(&parent).copied();
         if let Some(since) = since {
             state.counted.insert(name.clone(), since);
@@ -89,6 +94,7 @@ impl Constructors {
         let state = lock(&self.0);
         let is_lowerable = |class: &str| {
             known.get(class).is_some_and(|it| !it.is_folded)
+                && !state.hidden.contains(class)
                 && !exclusions::is_called_by_tracker(class)
         };
         let mut kept = HashSet::new();

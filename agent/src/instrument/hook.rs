@@ -246,7 +246,7 @@ impl Ids for ClassIds<'_> {
         // A class that shares the ids of another class is not noted, because the other class was, and there may be
         // millions of copies.
         if self.is_new {
-            self.counted_constructors = self.levels.constructors.note(class);
+            self.counted_constructors = self.levels.constructors.note(class, self.is_hidden);
         }
         entry.is_some()
     }

@@ -78,40 +78,47 @@ pub(crate) fn lower(
     };
     let changed = jni.framed(|jni| {
         let jvmti = instrumentation.jvmti;
-        let mut changed: HashSet<Arc<str>> = HashSet::new();
         let classes = retransform::classes_named(jvmti, jni, |name| known(name).is_some());
         let classes: Vec<_> = classes
             .into_iter()
             .filter_map(|(name, class)| Some((known(&name)?, class)))
             .collect();
+        // Changes the classes that are wanted. Returns those of which a copy was changed, and those of which one was not.
         let change = |is_wanted: &dyn Fn(&str) -> bool| {
-            let mut changed = Vec::new();
+            let (mut changed, mut unchanged) = (HashSet::new(), HashSet::new());
             let wanted = classes.iter().filter(|(name, _)| is_wanted(name));
             let wanted: Vec<_> = wanted.collect();
             for batch in wanted.chunks(BATCH) {
-                if !goes_on() {
-                    break;
+                let refused = if goes_on() {
+                    let references: Vec<_> = batch.iter().map(|(_, class)| *class).collect();
+                    retransform::retransform(jvmti, &references, &goes_on)
+                } else {
+                    (0..batch.len()).collect()
+                };
+                for (at, (name, _)) in batch.iter().enumerate() {
+                    let of = match refused.contains(&at) {
+                        true => &mut unchanged,
+                        false => &mut changed,
+                    };
+                    of.insert(name.clone());
                 }
-                let references: Vec<_> = batch.iter().map(|(_, class)| *class).collect();
-                let refused = retransform::retransform(jvmti, &references, &goes_on);
-                let accepted = batch.iter().enumerate();
-                let accepted = accepted.filter(|(at, _)| !refused.contains(at));
-                changed.extend(accepted.map(|(_, (name, _))| name.clone()));
             }
-            changed
+            (changed, unchanged)
         };
-        changed.extend(change(&|name| !family.ids.contains_key(name)));
+        let (mut changed, _) = change(&|name| !family.ids.contains_key(name));
         for generation in &family.generations {
-            changed.extend(change(&|name| generation.contains(name)));
-            let unchanged = generation.iter().filter(|name| !changed.contains(&***name));
-            keep_constructors(hook, &family, unchanged);
+            let (now, unchanged) = change(&|name| generation.contains(name));
+            changed.extend(now);
+            let unchanged = unchanged.iter().map(|name| &**name);
+            keep_constructors(hook, &family, unchanged, &changed);
         }
         changed
     });
     let changed = changed.unwrap_or_else(|| {
-        let all = family.generations.iter().flatten();
-        keep_constructors(hook, &family, all);
-        HashSet::new()
+        let all = family.ids.keys().map(String::as_str);
+        let none = HashSet::new();
+        keep_constructors(hook, &family, all, &none);
+        none
     });
     let unchanged = by_class.iter().filter(|(name, _)| !changed.contains(*name));
     levels.end_change(unchanged.flat_map(|(_, ids)| ids), since + begin.elapsed());
@@ -139,15 +146,18 @@ fn add_constructors(hook: &Hook, lowered: &mut Lowered, since: Duration) -> Fami
     Family { generations, ids }
 }
 
-/// Has the constructors of these classes, which the JVM did not change, and of their superclasses keep their probes.
+/// Has the constructors of these classes, of which the JVM did not change a copy, and of their superclasses keep their
+/// probes, except those in `changed`.
 fn keep_constructors<'n>(
     hook: &Hook,
     family: &Family,
-    unchanged: impl Iterator<Item = &'n String>,
+    unchanged: impl Iterator<Item = &'n str>,
+    changed: &HashSet<Arc<str>>,
 ) {
     for name in unchanged {
         let kept = hook.levels.constructors.keep(name);
-        let ids = kept.iter().filter_map(|class| family.ids.get(class));
+        let kept = kept.iter().filter(|class| !changed.contains(&***class));
+        let ids = kept.filter_map(|class| family.ids.get(class));
         hook.levels.unmark(ids.flatten());
     }
 }

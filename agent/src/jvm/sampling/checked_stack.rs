@@ -17,7 +17,7 @@ use crate::locks::lock;
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The maximum number of stacks that wait.
-pub(super) const MAX_WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 
 /// A stack as the walker finds it, and as JVM TI returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,22 +40,19 @@ struct WaitingStack {
 pub(super) struct WaitingStacks(Mutex<Vec<WaitingStack>>);
 
 impl WaitingStacks {
-    /// Adds a stack that ends at `address`, in code that the JVM has not reported. Returns false, and does nothing, if
-    /// too many stacks wait.
-    pub(super) fn add(&self, stack: &CheckedStack, address: usize, since: Instant) -> bool {
+    /// Adds a stack that ends at `address`, in code that the JVM has not reported. Does nothing if too many stacks wait.
+    pub(super) fn add(&self, stack: &CheckedStack, address: usize, since: Instant) {
         let mut waiting = lock(&self.0);
-        let has_room = waiting.len() < MAX_WAITING;
-        if has_room {
+        if waiting.len() < MAX_WAITING {
             waiting.push(WaitingStack {
                 stack: stack.clone(),
                 address,
                 since,
             });
         }
-        has_room
     }
 
-    /// Returns the stacks that wait no longer. `methods_at` returns the methods at an address, innermost first; `None`
+    /// Returns the stacks that wait no longer, and whether their code was reported. `methods_at` returns the methods at an address, innermost first; `None`
     /// if the JVM has not reported the code there. A stack whose code was reported ends after these methods. It stays
     /// one that could not be followed to its end, if the walk says so. Neither could a stack that has waited for the
     /// longest time.
@@ -63,10 +60,12 @@ impl WaitingStacks {
         &self,
         now: Instant,
         methods_at: impl Fn(usize) -> Option<Vec<MethodKey>>,
-    ) -> Vec<CheckedStack> {
+    ) -> Vec<(CheckedStack, bool)> {
         let mut taken = Vec::new();
         lock(&self.0).retain_mut(|waiting| {
-            if let Some(methods) = methods_at(waiting.address) {
+            let methods = methods_at(waiting.address);
+            let is_reported = methods.is_some();
+            if let Some(methods) = methods {
                 waiting.stack.walked.extend(methods);
                 if !matches!(waiting.stack.end, StackEnd::Unwalked(_)) {
                     waiting.stack.end = StackEnd::Cut;
@@ -76,7 +75,7 @@ impl WaitingStacks {
             } else {
                 return true;
             }
-            taken.push(waiting.stack.clone());
+            taken.push((waiting.stack.clone(), is_reported));
             false
         });
         taken
@@ -103,16 +102,19 @@ mod tests {
     fn a_stack_ends_after_the_code_for_which_it_waited() {
         let waiting = WaitingStacks::default();
         let now = Instant::now();
-        assert!(waiting.add(&stack(&[4], StackEnd::Complete), 0x100, now));
-        assert!(waiting.add(&stack(&[4, 3], StackEnd::Complete), 0x200, now));
+        waiting.add(&stack(&[4], StackEnd::Complete), 0x100, now);
+        waiting.add(&stack(&[4, 3], StackEnd::Complete), 0x200, now);
         assert!(waiting.take(now, |_| None).is_empty());
         let reported = |pc: usize| (pc == 0x100).then(|| keys(&[3, 2]));
         let taken = waiting.take(now, reported);
-        assert_eq!(taken, [stack(&[4, 3, 2], StackEnd::Cut)]);
+        assert_eq!(taken, [(stack(&[4, 3, 2], StackEnd::Cut), true)]);
         assert!(waiting.take(now, reported).is_empty(), "taken once");
         let later = now + LONGEST;
         let end = StackEnd::Unwalked(Unwalked::UnknownCode);
-        assert_eq!(waiting.take(later, |_| None), [stack(&[4, 3], end)]);
+        assert_eq!(
+            waiting.take(later, |_| None),
+            [(stack(&[4, 3], end), false)]
+        );
         assert!(waiting.take(later, |_| None).is_empty());
     }
 
@@ -121,18 +123,17 @@ mod tests {
         let waiting = WaitingStacks::default();
         let now = Instant::now();
         let end = StackEnd::Unwalked(Unwalked::UnknownCode);
-        assert!(waiting.add(&stack(&[4], end), 0x100, now));
+        waiting.add(&stack(&[4], end), 0x100, now);
         let taken = waiting.take(now, |_| Some(keys(&[3])));
-        assert_eq!(taken, [stack(&[4, 3], end)]);
+        assert_eq!(taken, [(stack(&[4, 3], end), true)]);
     }
 
     #[test]
     fn the_stacks_that_wait_are_limited() {
         let waiting = WaitingStacks::default();
         let now = Instant::now();
-        for added in 0..2 * MAX_WAITING {
-            let has_room = waiting.add(&stack(&[4], StackEnd::Complete), 0x100, now);
-            assert_eq!(has_room, added < MAX_WAITING, "{added}");
+        for _ in 0..2 * MAX_WAITING {
+            waiting.add(&stack(&[4], StackEnd::Complete), 0x100, now);
         }
         let taken = waiting.take(now, |_| Some(keys(&[3])));
         assert_eq!(taken.len(), MAX_WAITING);

@@ -239,16 +239,19 @@ impl<M: ThreadMemory> Walk<'_, M> {
 
     /// Leaves a compiled method that the JVM has not reported. Compiled code saves the caller's frame pointer below the
     /// return address, and mostly leaves the register as it is. The register then leads to the caller's frame, or to one
-    /// further out, but not to the method's own. The caller may be another method that the JVM has not reported.
+    /// further out, but not to the method's own. If the return address lies in code that was not reported either,
+    /// nothing tells whether it is one: earlier calls leave such words, too.
     fn by_kept_frame_pointer(&mut self, sp: usize, fp: usize) -> Option<Step> {
-        (0..SCAN).find_map(|words| {
+        let (words, pc) = (0..SCAN).find_map(|words| {
             let saved = self.stack.word(sp, words);
             saved.filter(|saved| *saved == fp && fp >= sp)?;
             let pc = self.stack.word(sp, words.wrapping_add(1));
             let pc = pc.filter(|pc| self.tables.code.covers(*pc))?;
-            let skipped = words.wrapping_add(2).wrapping_mul(WORD);
-            Some(self.go(pc, sp.wrapping_add(skipped), fp))
-        })
+            Some((words, pc))
+        })?;
+        let skipped = words.wrapping_add(2).wrapping_mul(WORD);
+        self.is_code(pc)
+            .then(|| self.go(pc, sp.wrapping_add(skipped), fp))
     }
 
     /// Returns whether a stub begins with `push rbp; mov rbp, rsp`.

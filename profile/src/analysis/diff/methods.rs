@@ -74,8 +74,8 @@ pub struct Cost {
     /// Set when `total_ns` is an upper bound: in a recursion, calls of the method may have run
     /// inside each other.
     pub total_is_bound: bool,
-    /// Set when the times of some calls are unknown, for example because the method lost its timing probes: `self_ns`
-    /// and `total_ns` are then lower bounds. Never set if times come from samples, which need no probes.
+    /// Set when the method lost its timing probes, so that the times of many calls may be unknown: `self_ns` and
+    /// `total_ns` are then lower bounds. Never set if times come from samples, which need no probes.
     pub times_are_least: bool,
     /// The durations of the calls, as far as they are known.
     pub latency: Option<Latency>,
@@ -331,7 +331,7 @@ fn cost(row: &Row) -> Cost {
         self_error_ns: row.own_error(),
         total_error_ns: row.total_error(),
         total_is_bound: row.total_is_bound,
-        times_are_least: !row.is_sampled && row.is_partial(),
+        times_are_least: !row.is_sampled && row.counted_since_ns.is_some(),
         latency: None,
     }
 }

@@ -130,10 +130,9 @@ fn least_times(comparison: &Comparison, shown: &[&Change]) -> Option<String> {
     let mut costs = shown
         .iter()
         .flat_map(|change| change.before.iter().chain(&change.after));
-    let is_least = |cost: &Cost| mark_of(quantity, cost) == mark(false, true);
-    let is_marked = costs.any(|cost| quantity.value(cost).is_some() && is_least(cost));
+    let is_marked = costs.any(|cost| quantity.value(cost).is_some() && quantity.is_least(cost));
     is_marked.then(|| {
-        "≥ before times: the time of some calls is unknown, and so is the change of the method's time"
+        "≥ before times: the method lost its timing probes, so the change of its time is unknown"
             .to_owned()
     })
 }
@@ -141,9 +140,12 @@ fn least_times(comparison: &Comparison, shown: &[&Change]) -> Option<String> {
 /// Returns the mark of a value that is an upper or lower bound.
 fn mark_of(quantity: Quantity, cost: &Cost) -> &'static str {
     let is_least = quantity.is_least(cost);
+    let is_partial = cost.timed_calls < cost.calls;
     match quantity {
-        Quantity::SelfTime | Quantity::Calls => mark(false, is_least),
-        Quantity::Total | Quantity::Mean => mark(cost.total_is_bound, is_least),
+        Quantity::SelfTime => mark(false, is_least || is_partial),
+        Quantity::Total => mark(cost.total_is_bound, is_least || is_partial),
+        Quantity::Calls => mark(false, is_least),
+        Quantity::Mean => mark(cost.total_is_bound, false),
         Quantity::P99 => match cost.latency {
             Some(latency) if latency.is_partial(cost.calls) => FEWER,
             _ => "",
