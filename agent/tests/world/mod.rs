@@ -58,16 +58,18 @@ pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
 }
 
-/// Returns the option that loads the agent. Without a timing, calls are timed adaptively: these tests check the calls
-/// of each thread.
+/// Returns the option that loads the agent. Without a timing, calls are timed adaptively, and all methods keep their
+/// probes: these tests check the calls of each thread.
 pub(crate) fn agent_option(options: &str, file: &Path) -> Result<String> {
-    let timing = if options.contains("timing=") {
-        ""
-    } else {
-        ",timing=adaptive"
-    };
+    let mut options = options.to_owned();
+    if !options.contains("timing=") {
+        options += ",timing=adaptive";
+    }
+    if options.contains("timing=adaptive") && !options.contains("budget=") {
+        options += ",budget=none";
+    }
     Ok(format!(
-        "-agentpath:{}={options}{timing},file={}",
+        "-agentpath:{}={options},file={}",
         agent_library()?.display(),
         file.display()
     ))
