@@ -125,9 +125,10 @@ pub(crate) struct ChoiceArgs {
     /// takes by itself, or the word none (default: 25 with --timing adaptive, else none)
     ///
     /// If Loadhook takes more, hot methods lose probes. With --timing adaptive and exact, the calls
-    /// of short methods are from then on counted, but not timed: the counts stay exact, and the time
-    /// of these calls is in the self time of their callers. With --timing sampled, calls are no longer
-    /// counted. If that is not enough and a budget was given, Loadhook stops watching.
+    /// of short methods are from then on counted, but not timed, and the time of these calls is in the
+    /// self time of their callers. If a budget was given and counting takes too much, and with --timing
+    /// sampled, calls are no longer counted. If that is not enough and a budget was given, Loadhook
+    /// stops watching.
     #[arg(long, value_name = "PERCENT")]
     budget: Option<ProbeBudget>,
 
