@@ -42,7 +42,14 @@ on_17_and_25!(javac javac_on_an_instrumented_jdk closure_compiler tomcat_on_thre
 #[test]
 #[ignore = "needs scripts/corpora.sh"]
 fn tomcat_on_virtual_threads() -> Result<()> {
-    serve(25, true, &["timing=adaptive", "timing=adaptive,include=**"])
+    serve(
+        25,
+        true,
+        &[
+            "timing=adaptive,budget=none",
+            "timing=adaptive,include=**,budget=none",
+        ],
+    )
 }
 
 /// A program, and the folder that it writes into.
@@ -388,7 +395,7 @@ fn tomcat_on_threads(feature: u32) -> Result<()> {
     serve(
         feature,
         false,
-        &["timing=exact", "timing=adaptive,include=**"],
+        &["timing=exact", "timing=adaptive,include=**,budget=none"],
     )
 }
 
