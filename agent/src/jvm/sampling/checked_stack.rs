@@ -52,10 +52,10 @@ impl WaitingStacks {
         }
     }
 
-    /// Returns the stacks that wait no longer, and whether their code was reported. `methods_at` returns the methods at an address, innermost first; `None`
-    /// if the JVM has not reported the code there. A stack whose code was reported ends after these methods. It stays
-    /// one that could not be followed to its end, if the walk says so. Neither could a stack that has waited for the
-    /// longest time.
+    /// Returns the stacks that wait no longer, and whether their code was reported. `methods_at` returns the methods at
+    /// an address, innermost first; `None` if the JVM has not reported the code there. A stack whose code was reported
+    /// ends after these methods. It stays one that could not be followed to its end, if the walk says so. Neither could
+    /// a stack that has waited for the longest time.
     pub(super) fn take(
         &self,
         now: Instant,
