@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
-use loadhook_profile::analysis::figures;
+use loadhook_profile::analysis::{CountingCosts, figures};
 use loadhook_profile::format::pprof;
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{paths, process};
@@ -34,11 +34,11 @@ fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
 fn total(profile: &Profile, method: &str) -> (f64, f64) {
     let mut sum = (0.0, 0.0);
     for thread in &profile.threads {
-        for (node, figure) in thread
-            .nodes
-            .iter()
-            .zip(figures(&thread.nodes, &profile.header))
-        {
+        for (node, figure) in thread.nodes.iter().zip(figures(
+            &thread.nodes,
+            &profile.header,
+            &CountingCosts::of(&profile),
+        )) {
             if &*profile.methods[node.method as usize].name == method {
                 sum.0 += figure.total_ns;
                 sum.1 += figure.total_variance;

@@ -3,7 +3,7 @@
 mod support;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::analysis::figures;
+use loadhook_profile::analysis::{CountingCosts, figures};
 use loadhook_profile::{Header, Node, ProbeCosts, Timing};
 use loadhook_testkit::process;
 use support::Program;
@@ -142,7 +142,7 @@ fn known_costs_are_taken_out() -> Result<()> {
                 },
                 ..Header::default()
             };
-            let found = figures(&nodes, &header);
+            let found = figures(&nodes, &header, &CountingCosts::default());
             let found: Vec<f64> = found.iter().map(|figure| figure.self_ns).collect();
             println!("{jdk}, {timing:?}: {found:?}");
             let sampled = nodes.iter().filter(|node| node.timed < node.calls).count();

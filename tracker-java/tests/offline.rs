@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::analysis::figures;
+use loadhook_profile::analysis::{CountingCosts, figures};
 use loadhook_profile::{Clock, Header, Node, ProbeCosts, ThreadKind, Timing};
 use loadhook_testkit::process;
 use support::chance::Chance;
@@ -250,7 +250,7 @@ fn figures_are_the_same() -> Result<()> {
                 node.ticked_variance.to_bits()
             )?;
         }
-        let figures = figures(&nodes, &header);
+        let figures = figures(&nodes, &header, &CountingCosts::default());
         expected.extend(
             figures
                 .iter()

@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::analysis::figures;
+use loadhook_profile::analysis::{CountingCosts, figures};
 use loadhook_profile::{Clock, Header, Node, Timing};
 use loadhook_testkit::process;
 use support::Program;
@@ -173,6 +173,7 @@ fn measured(clock: Clock, argument: &str) -> Result<BTreeMap<(usize, u32), Metho
         clock,
         ..Header::default()
     };
+    let counting = CountingCosts::default();
     let mut methods: BTreeMap<(usize, u32), Method> = BTreeMap::new();
     for tree in output.split("TREE ").skip(1) {
         let mut lines = tree.lines();
@@ -180,8 +181,8 @@ fn measured(clock: Clock, argument: &str) -> Result<BTreeMap<(usize, u32), Metho
         let nodes = lines.map(node).collect::<Result<Vec<_>>>()?;
         let (nodes, truths): (Vec<Node>, Vec<f64>) = nodes.into_iter().unzip();
         let rest: Vec<Node> = nodes.iter().map(without_ticks).collect();
-        let rest = figures(&rest, &header);
-        for (at, found) in figures(&nodes, &header).iter().enumerate() {
+        let rest = figures(&rest, &header, &counting);
+        for (at, found) in figures(&nodes, &header, &counting).iter().enumerate() {
             let method = methods.entry((workload, nodes[at].method)).or_default();
             let error = found.self_ns - truths[at];
             method.truth = truths[at];

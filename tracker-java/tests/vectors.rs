@@ -16,7 +16,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::analysis::figures;
+use loadhook_profile::analysis::{CountingCosts, figures};
 use loadhook_profile::format::pprof;
 use loadhook_profile::snapshot::Decoder;
 use loadhook_profile::{Method, Profile, Symbols};
@@ -288,7 +288,7 @@ impl Snapshot {
 fn expected(profile: &Profile) -> Result<String> {
     let mut out = String::new();
     for thread in &profile.threads {
-        for figure in figures(&thread.nodes, &profile.header) {
+        for figure in figures(&thread.nodes, &profile.header, &CountingCosts::default()) {
             let [own, total] = [figure.self_ns, figure.total_ns].map(f64::to_bits);
             let variances = [
                 figure.self_variance,

@@ -24,7 +24,8 @@ const AIM: f64 = 0.5;
 
 /// While a program warms up, the remaining probes may cost this part of [`AIM`]: the program's own code becomes several
 /// times faster when it is compiled, so its budget becomes that much smaller. Otherwise classes would be changed again
-/// and again.
+/// and again. This does not concern calls that will be long even then. They are the operations whose times the profile
+/// is read for, and their probes cost them little.
 const WARMING_UP: f64 = 1.0 / 8.0;
 
 /// No method is chosen if there were fewer calls than this in an interval. A change of classes costs some milliseconds
@@ -70,7 +71,8 @@ impl TimedChoice {
     /// Chooses methods to count only, from the calls in an interval.
     ///
     /// If the probes cost no more than the budget, no method is chosen. Otherwise methods are chosen in the order of
-    /// their mean times, the shortest first, until the probes of the remaining methods cost half of the budget.
+    /// their mean times, the shortest first, until the probes of the remaining methods cost half of the budget. While the
+    /// program warms up, more methods are chosen, but only those whose calls will be short.
     /// `may_lose` returns whether a method may lose its probes. If it may not, the cost of its probes is left out of
     /// the sum, because the choice of other methods cannot make up for it.
     pub(super) fn choose(&self, seen: &[MethodSum], may_lose: impl Fn(u32) -> bool) -> Vec<u32> {
@@ -83,22 +85,25 @@ impl TimedChoice {
         if probes <= allowed || calls < LEAST_CALLS {
             return Vec::new();
         }
-        let aim = if self.is_warming_up {
-            allowed * AIM * WARMING_UP
+        let aim = allowed * AIM;
+        let aim_for_short = if self.is_warming_up {
+            aim * WARMING_UP
         } else {
-            allowed * AIM
+            aim
         };
-        let is_candidate = |method: &&MethodSum| method.calls >= FEW && cost(method) >= aim * SMALL;
+        let is_candidate =
+            |method: &&MethodSum| method.calls >= FEW && cost(method) >= aim_for_short * SMALL;
         let mut candidates = free;
         candidates.retain(is_candidate);
         // Methods that are no candidates keep their probes. These probes alone may cost more than the budget. So their
         // cost counts as half of the aim at most, and the probes of candidates may cost the other half.
         let losing: f64 = candidates.iter().copied().map(cost).sum();
-        let mut probes = losing + (probes - losing).min(aim / 2.0);
+        let mut probes = losing + (probes - losing).min(aim_for_short / 2.0);
         candidates.sort_by(|a, b| self.mean(a).total_cmp(&self.mean(b)));
         let mut chosen = Vec::new();
         for method in candidates {
-            if probes <= aim {
+            let stays_long = self.mean(method) >= FASTER * LONG * self.call_ns;
+            if probes <= if stays_long { aim } else { aim_for_short } {
                 break;
             }
             probes -= cost(method);
@@ -281,6 +286,27 @@ mod tests {
             "the probes take 12 of 10 ms, those of the first method 4 ms"
         );
         assert_eq!(choose(true), [2, 1]);
+    }
+
+    #[test]
+    fn calls_that_stay_long_keep_their_probes_while_the_program_warms_up() {
+        // 10 ms are allowed, so 0.6 ms may remain. The probes of the long calls take 1.2 ms.
+        let seen = [method(1, 60_000, 2000), method(2, 1_000_000, 30)];
+        let choose = |allowed_ns| {
+            let choice = TimedChoice {
+                call_ns: 20.0,
+                allowed_ns,
+                cpu_ns: 200e6,
+                is_warming_up: true,
+            };
+            choice.choose(&seen, |_| true)
+        };
+        assert_eq!(choose(10e6), [2]);
+        assert_eq!(
+            choose(2e6),
+            [2, 1],
+            "half of the budget is less than 1.2 ms"
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::analysis::figures;
+use loadhook_profile::analysis::{CountingCosts, figures};
 use loadhook_profile::format::pprof;
 use loadhook_profile::{Profile, Timing};
 use loadhook_settings::AgentOptions;
@@ -351,7 +351,7 @@ impl Finished {
         };
         for thread in &profile.threads {
             let wall = wall * f64::from(threads);
-            let figures = figures(&thread.nodes, &profile.header);
+            let figures = figures(&thread.nodes, &profile.header, &CountingCosts::of(profile));
             let mut own = 0.0;
             let mut roots = 0.0;
             for (node, figure) in thread.nodes.iter().zip(&figures) {

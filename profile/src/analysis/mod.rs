@@ -36,7 +36,7 @@ pub(crate) mod waiting_methods;
 pub(crate) mod waiting_places;
 pub(crate) mod weight;
 
-pub use figures::figures;
+pub use figures::{CountingCosts, figures};
 pub use latencies::Latency;
 pub use measure::Measure;
 pub use merge::{MergeError, merge};

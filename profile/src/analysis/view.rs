@@ -10,7 +10,7 @@ use loadhook_text::printable;
 use loadhook_text::units::Quantity;
 
 use super::allocation_tree::{AllocationNode, allocation_trees, weights};
-use super::figures::{Figure, figures};
+use super::figures::{CountingCosts, Figure, figures};
 use super::focus::focus;
 use super::latencies::{Latency, latencies};
 use super::measure::Measure;
@@ -118,9 +118,10 @@ impl<'p> View<'p> {
         if view.counts_only() {
             view.whole += view.counted() as f64;
         }
+        let counting = CountingCosts::of(profile);
         for (index, thread) in profile.threads.iter().enumerate() {
             if !left_out[index] && is_chosen(thread, options) {
-                let entries = call_entries(thread, &profile.header);
+                let entries = call_entries(thread, &profile.header, &counting);
                 view.add_thread(index, entries, focused.as_deref(), waited[index]);
             }
         }
@@ -378,8 +379,8 @@ fn is_chosen(thread: &ThreadTree, options: &Options<'_>) -> bool {
     options.thread.is_none_or(|wanted| wanted(&thread.name))
 }
 
-fn call_entries(thread: &ThreadTree, header: &Header) -> Vec<Entry> {
-    let figures = figures(&thread.nodes, header);
+fn call_entries(thread: &ThreadTree, header: &Header, counting: &CountingCosts) -> Vec<Entry> {
+    let figures = figures(&thread.nodes, header, counting);
     let is_sampled = header.timing == Timing::Sampled;
     let samples = is_sampled.then(|| samples_below(&thread.nodes));
     let nodes = thread.nodes.iter().zip(&figures).enumerate();

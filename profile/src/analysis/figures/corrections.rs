@@ -1,5 +1,6 @@
 //! Self times without the cost of the probes, before they are made to add up.
 
+use super::counting::CountingCosts;
 use super::figure::Figure;
 use crate::model::{Header, Node, Timing};
 
@@ -29,6 +30,7 @@ impl Corrections {
     pub(super) fn of_calls(
         nodes: &[Node],
         header: &Header,
+        counting: &CountingCosts,
         back: &[f64],
         figures: &[Figure],
     ) -> Self {
@@ -37,7 +39,7 @@ impl Corrections {
             _ => node.all_ns as f64 - node.child_ns as f64,
         };
         let calls = |node: &Node| if node.timed > 0 { node.calls } else { 0 };
-        Self::new(nodes, header, back, figures, rest, calls)
+        Self::new(nodes, header, counting, back, figures, rest, calls)
     }
 
     /// Corrects times that come from ticks. These times contain the cost that the probes really had, so `inside` is
@@ -45,16 +47,20 @@ impl Corrections {
     pub(super) fn of_ticks(
         nodes: &[Node],
         header: &Header,
+        counting: &CountingCosts,
         back: &[f64],
         figures: &[Figure],
     ) -> Self {
         let ticked = |node: &Node| node.ticked_ns as f64;
-        Self::new(nodes, header, back, figures, ticked, |node| node.timed)
+        Self::new(nodes, header, counting, back, figures, ticked, |node| {
+            node.timed
+        })
     }
 
     fn new(
         nodes: &[Node],
         header: &Header,
+        counting: &CountingCosts,
         back: &[f64],
         figures: &[Figure],
         time: impl Fn(&Node) -> f64,
@@ -93,6 +99,7 @@ impl Corrections {
                 }
             }
         }
+        counting.add_to(&mut cost, nodes);
         for (own, cost) in own.iter_mut().zip(&cost) {
             *own -= cost;
         }

@@ -21,6 +21,9 @@
 //! nodes at and below the outermost recursive node, in proportion to the time that each spent in calls
 //! that went back up.
 //!
+//! **Calls that are only counted** from some moment on leave the cost of counting in their callers. The least that it can
+//! be is subtracted: see `figures/counting.rs`.
+//!
 //! **Never negative, and adding up.** Sampling errors can make callees seem to take longer than their
 //! caller. The walk goes from the roots down. If the callees of a node need more time than the node
 //! has, each gets the same fraction of its need, and the node itself gets 0. The caller's time is the
@@ -42,10 +45,12 @@
 //! **Samples** need none of this: see `figures/samples.rs`.
 
 mod corrections;
+mod counting;
 mod figure;
 mod samples;
 mod ticks;
 
+pub use counting::CountingCosts;
 pub use figure::Figure;
 
 use corrections::Corrections;
@@ -57,7 +62,7 @@ use crate::model::{Clock, Header, Node, Timing};
 /// # Panics
 ///
 /// Panics if a node comes before its parent.
-pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
+pub fn figures(nodes: &[Node], header: &Header, counting: &CountingCosts) -> Vec<Figure> {
     let mut figures = vec![Figure::default(); nodes.len()];
     if header.timing == Timing::Count {
         for (figure, node) in figures.iter_mut().zip(nodes) {
@@ -79,8 +84,8 @@ pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
         let sampled = header.timing == Timing::Adaptive && 0 < node.timed && node.timed < known;
         figures[at].estimated = sampled || node.variance > 0.0;
     }
-    let mut calls = Corrections::of_calls(nodes, header, &back, &figures);
-    ticks::settle(nodes, header, &back, &mut calls, &mut figures);
+    let mut calls = Corrections::of_calls(nodes, header, counting, &back, &figures);
+    ticks::settle(nodes, header, counting, &back, &mut calls, &mut figures);
     let mut own = calls.own;
     for ((own, node), figure) in own.iter_mut().zip(nodes).zip(&figures) {
         if node.timed == 0 {

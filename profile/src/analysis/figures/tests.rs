@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::ProbeCosts;
+use crate::model::{Method, MethodCalls, ProbeCosts, Profile, ThreadKind, ThreadTree};
 
 fn node(parent: Option<u32>, calls: u64, [all, outermost, child]: [u64; 3]) -> Node {
     Node {
@@ -26,6 +26,11 @@ fn header(timing: Timing, [inside, outside, read]: [u64; 3]) -> Header {
         },
         ..Header::default()
     }
+}
+
+/// The figures of a tree in which all methods kept their probes.
+fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
+    super::figures(nodes, header, &CountingCosts::default())
 }
 
 fn selfs(nodes: &[Node], header: &Header) -> Vec<f64> {
@@ -151,7 +156,7 @@ fn callees_of_a_running_call_keep_their_times() {
     // An estimate covers all calls.
     let mut sampled = nodes;
     sampled[1].variance = 1.0;
-    let figures = super::figures(&sampled, &header);
+    let figures = super::figures(&sampled, &header, &CountingCosts::default());
     assert_eq!(figures[1].timed_calls, 2);
     assert!(figures[1].estimated && figures[2].self_ns < 100.0);
 }
@@ -208,7 +213,8 @@ fn direct_recursion_adds_no_error_to_the_self_time() {
         sampled(node(None, 2, [400 + 200, 400, 300 + 100])),
         node(Some(0), 2, [300 + 100, 300, 200]),
     ];
-    let figures = super::figures(&nodes, &header(Timing::Adaptive, [0, 0, 0]));
+    let header = header(Timing::Adaptive, [0, 0, 0]);
+    let figures = super::figures(&nodes, &header, &CountingCosts::default());
     assert_eq!(figures[0].self_variance, 1e6);
 }
 
@@ -334,6 +340,60 @@ fn counted_calls_have_no_times() {
         ..Figure::default()
     };
     assert_eq!(figures(&nodes, &header), [counted]);
+}
+
+/// A reader calls a scanner of characters that has lost its probes after 10 of 1,010 calls, by way of a method that has
+/// lost them, too. A second caller made 30 of the first 40 calls of the scanner.
+#[test]
+fn counting_is_taken_out_of_the_callers_that_kept_their_probes() {
+    let with_method = |node: Node, method| Node { method, ..node };
+    let nodes = [
+        with_method(node(None, 1, [20_000, 20_000, 19_000]), 0),
+        with_method(node(Some(0), 10, [9000, 9000, 500]), 1),
+        with_method(node(Some(1), 10, [500, 500, 100]), 2),
+        with_method(node(Some(2), 10, [100, 100, 0]), 3),
+        with_method(node(Some(0), 10, [10_000, 10_000, 300]), 4),
+        with_method(node(Some(4), 30, [300, 300, 0]), 3),
+    ];
+    let lowered = |method, calls| MethodCalls {
+        method,
+        calls,
+        since_ns: Some(5),
+        until_ns: None,
+    };
+    let only_counted = MethodCalls {
+        method: 1,
+        calls: 1_000_000,
+        ..MethodCalls::default()
+    };
+    let names = ["main", "read", "name", "scan", "write"];
+    let profile = Profile {
+        methods: names.map(|name| Method::new("C", name, "()V")).into(),
+        threads: vec![ThreadTree {
+            name: "main".into(),
+            id: None,
+            kind: ThreadKind::Platform,
+            cpu_ns: None,
+            nodes: nodes.to_vec(),
+        }],
+        method_calls: vec![only_counted, lowered(2, 1000), lowered(3, 4000)],
+        ..Profile::default()
+    };
+    let header = header(Timing::Exact, [0, 0, 0]);
+    let plain = selfs(&nodes, &header);
+    let counting = CountingCosts::of(&profile);
+    let figures = super::figures(&nodes, &header, &counting);
+    // 0.3 ns for each of 1,000 calls of `name` and of 1,000 of those of `scan` from `read`, and 3,000 from `write`.
+    let less: Vec<f64> = figures
+        .iter()
+        .zip(&plain)
+        .map(|(f, plain)| plain - f.self_ns)
+        .collect();
+    assert_eq!(
+        less.iter().map(|ns| ns.round()).collect::<Vec<_>>(),
+        [0.0, 600.0, 0.0, 0.0, 900.0, 0.0]
+    );
+    assert_eq!(figures[0].total_ns.round(), 18_500.0);
 }
 
 prop_compose! {

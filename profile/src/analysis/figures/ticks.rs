@@ -64,6 +64,7 @@
 //! node's own share of `d(n)` keeps `w`.
 
 use super::corrections::{COST_ERROR, Corrections, share};
+use super::counting::CountingCosts;
 use super::figure::Figure;
 use crate::model::{Clock, Header, Node, Timing};
 
@@ -86,11 +87,12 @@ const LEAST: f64 = 0.125;
 pub(super) fn settle(
     nodes: &[Node],
     header: &Header,
+    counting: &CountingCosts,
     back: &[f64],
     calls: &mut Corrections,
     figures: &mut [Figure],
 ) {
-    let mut tree = Settling::new(nodes, header, back, calls, figures);
+    let mut tree = Settling::new(nodes, header, counting, back, calls, figures);
     let rounds = if tree.tick > 0.0 { ROUNDS } else { 1 };
     for _ in 0..rounds {
         tree.round(nodes, &calls.own);
@@ -144,6 +146,7 @@ impl Settling {
     fn new(
         nodes: &[Node],
         header: &Header,
+        counting: &CountingCosts,
         back: &[f64],
         calls: &Corrections,
         figures: &[Figure],
@@ -185,7 +188,7 @@ impl Settling {
             own: calls.own.clone(),
         };
         if tick > 0.0 {
-            settling.ticked = Corrections::of_ticks(nodes, header, back, figures).own;
+            settling.ticked = Corrections::of_ticks(nodes, header, counting, back, figures).own;
             settling.untimed_to_callers(nodes);
             if header.clock == Clock::Cpu {
                 settling.widen(nodes, &calls.own);

@@ -7,7 +7,7 @@ use loadhook_hprof::text::CostKind;
 
 use super::ranked::{Ranked, ranked};
 use super::traces::{Place, Traces};
-use crate::analysis::figures::figures;
+use crate::analysis::figures::{CountingCosts, figures};
 use crate::analysis::options::Options;
 use crate::model::{Method, Node, Profile, Timing};
 
@@ -70,12 +70,13 @@ fn unranked(
     let is_shown =
         |method: u32| kind != CostKind::Samples || is_java(&profile.methods[method as usize]);
     let mut sums: HashMap<u32, Cost<'static>> = HashMap::new();
+    let counting = CountingCosts::of(profile);
     for (index, thread) in profile.threads.iter().enumerate() {
         if options.thread.is_some_and(|wanted| !wanted(&thread.name)) {
             continue;
         }
         let nodes = &thread.nodes;
-        for (node, figure) in nodes.iter().zip(figures(nodes, &profile.header)) {
+        for (node, figure) in nodes.iter().zip(figures(nodes, &profile.header, &counting)) {
             let count = match kind {
                 CostKind::Samples => node.timed,
                 CostKind::Times | CostKind::Monitors | CostKind::Parks => node.calls,

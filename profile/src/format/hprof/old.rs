@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use loadhook_hprof::text::{OLD_HEADER, OldCall, UNKNOWN_CALLER};
 
-use crate::analysis::figures::figures;
+use crate::analysis::figures::{CountingCosts, figures};
 use crate::model::{Method, Profile};
 
 /// The calls of one method by another, and the time of these calls, callees included.
@@ -24,9 +24,10 @@ struct Edge {
 /// Fails if `out` cannot be written.
 pub fn write_old(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let mut edges: HashMap<(u32, Option<u32>), Edge> = HashMap::new();
+    let counting = CountingCosts::of(profile);
     for thread in &profile.threads {
         let nodes = &thread.nodes;
-        for (node, figure) in nodes.iter().zip(figures(nodes, &profile.header)) {
+        for (node, figure) in nodes.iter().zip(figures(nodes, &profile.header, &counting)) {
             let caller = node.parent.map(|parent| nodes[parent as usize].method);
             let edge = edges.entry((node.method, caller)).or_default();
             edge.calls = edge.calls.saturating_add(node.calls);

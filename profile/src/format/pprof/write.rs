@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::fields::{self, COMMENT_PREFIX};
 use super::file::{File, PIECE, distances};
 use super::{allocations, locks};
-use crate::analysis::figures::{Figure, figures};
+use crate::analysis::figures::{CountingCosts, Figure, figures};
 use crate::analysis::method_names::names;
 use crate::format::notes::FEW_NOTES;
 use crate::format::table::sampled;
@@ -23,8 +23,9 @@ pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
     let mut file = File::new(out);
     file.facts(profile);
     file.methods(&profile.methods);
+    let counting = CountingCosts::of(profile);
     for thread in &profile.threads {
-        file.samples(thread, profile)?;
+        file.samples(thread, profile, &counting)?;
         file.columns(thread);
         file.flush(0)?;
     }
@@ -207,8 +208,13 @@ impl<W: Write> File<W> {
     }
 
     /// Writes one sample for each node.
-    fn samples(&mut self, thread: &ThreadTree, profile: &Profile) -> io::Result<()> {
-        let figures = figures(&thread.nodes, &profile.header);
+    fn samples(
+        &mut self,
+        thread: &ThreadTree,
+        profile: &Profile,
+        counting: &CountingCosts,
+    ) -> io::Result<()> {
+        let figures = figures(&thread.nodes, &profile.header, counting);
         let totals = unusual_totals(thread, &figures);
         let labels = self.thread_labels(thread);
         let [total_key, unit] = ["total", "nanoseconds"].map(|text| self.strings.index(text));
