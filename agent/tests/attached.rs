@@ -11,13 +11,14 @@ use loadhook_settings::attach::{AnswerLine, DETACH, Refusal};
 use tempfile::TempDir;
 
 mod support;
-use support::attach::{Answer, Running, attach, load, wait_for};
+use support::attach::{Answer, Running, attach, load, load_library, wait_for};
 use support::read;
 
 on_jdks!(counts_are_exact comes_again_and_again: on_11 11, on_25 25);
 on_jdks!(leaves_while_classes_load probes_have_a_small_budget counting_has_a_budget leaves_if_it_takes_too_much: on_17 17);
 on_jdks!(samples_have_methods_under_way old_versions_are_no_faults: on_17 17, on_25 25);
 on_jdks!(an_environment_stays late_reports_of_code_are_no_faults: on_11 11, on_17 17, on_21 21, on_25 25);
+on_jdks!(long_redefinitions_are_no_faults: on_11 11, on_17 17, on_21 21, on_25 25);
 on_jdks!(leaves_when_its_command_is_gone the_duration_begins_after_the_changes two_attachers the_program_ends the_program_begins options_are_checked: on_21 21);
 
 fn detach(program: &Running, answer: &Answer) -> Result<Profile> {
@@ -242,6 +243,33 @@ fn late_reports_of_code_are_no_faults(feature: u32) -> Result<()> {
     fs::write(reports.path().join("go"), "")?;
     // The sampler's thread reads samples ten times a second, and then compares the stacks. These calls take longer.
     program.order("call 30000000")?;
+    let profile = detach(&program, &answer)?;
+    let sampling = profile.sampling.as_ref().context("there are no samples")?;
+    ensure!(
+        sampling.engine == Engine::Async,
+        "{:?}",
+        profile.header.notes
+    );
+    program.end()
+}
+
+/// The JVM calls the hooks of all agents for the classes of a request, and then replaces the classes. On a busy machine
+/// this takes seconds after the last call of our hook. New versions of methods are at addresses that old versions of
+/// other methods had, which the JVM has freed. The self-check does not take them for those.
+fn long_redefinitions_are_no_faults(feature: u32) -> Result<()> {
+    let jar = support::java_agent("Redefined")?;
+    let java_agent = format!("-javaagent:{}", jar.display());
+    let mut program = Running::start(feature, "Redefined", &[&java_agent])?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let answer = attach(&program, "include=Redefined$Last,timing=sampled", &folder)?;
+    let code = load_library(&program.child, &support::native_agent("long_hooks")?, "")?;
+    ensure!(code == 0, "{code}");
+    // The agent notes the loaded classes when it first reads samples, a tenth of a second later.
+    program.order("sleep 300")?;
+    for _ in 0..3 {
+        program.order("redefine 30")?;
+    }
     let profile = detach(&program, &answer)?;
     let sampling = profile.sampling.as_ref().context("there are no samples")?;
     ensure!(

@@ -28,8 +28,12 @@ pub(crate) fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) 
 
 /// Loads the agent into a JVM with a text as its options. Returns the number that the agent returned.
 pub(crate) fn load(jvm: &Child, text: &str) -> Result<i32> {
+    load_library(jvm, &super::agent()?, text)
+}
+
+/// Loads any native agent into a JVM, like [`load`].
+pub(crate) fn load_library(jvm: &Child, library: &Path, text: &str) -> Result<i32> {
     let mut socket = connect(jvm.id())?;
-    let library = super::agent()?;
     let request = format!("1\0load\0{}\0true\0{text}\0", library.display());
     socket.write_all(request.as_bytes())?;
     let mut answer = String::new();

@@ -14,7 +14,7 @@ use super::method_table::OldTable;
 use super::noted::{NotedMethods, Redefined, ToNote};
 use super::raw_frame::RawFrame;
 use super::reclaim::{Epoch, zeroed};
-use super::sample::{NotAsync, SampledThread, SamplingSettings};
+use super::sample::{NotAsync, SampledThread, SamplingSettings, StackEnd, Unwalked};
 use super::self_check::{MAX_CHECKED, SelfCheck};
 use super::shared::Shared;
 use super::signals::Signal;
@@ -329,12 +329,16 @@ impl Engine {
         let (Some(record), Some(code)) = (record, self.shared.code.get()) else {
             return;
         };
-        if self.shared.methods.is_filling() {
+        if !lock(&self.to_note).is_done || self.known().methods.is_full() {
             return;
         }
         let stack_high = record.stack_high.load(Ordering::Relaxed);
         if sp < record.stack_low.load(Ordering::Relaxed) || sp >= stack_high || !self.check.is_due()
         {
+            return;
+        }
+        // The versions on this thread's stack were made before, so later redefinitions do not matter.
+        if self.has_unnoted_versions() {
             return;
         }
         let java_thread = record.java_thread.load(Ordering::Relaxed);
@@ -350,17 +354,10 @@ impl Engine {
         };
         let frames = zeroed::<AtomicU64>(2 * MAX_CHECKED);
         let (count, end) = walk_from_anchor(tables, &memory, sp, &frames);
-        let (walked, unreported) = self.keys(
-            frames
-                .iter()
-                .take(count)
-                .map(|frame| RawFrame::of(frame.load(Ordering::Relaxed))),
-        );
+        let frames = frames.iter().take(count);
+        let frames = frames.map(|frame| RawFrame::of(frame.load(Ordering::Relaxed)));
+        let (walked, end, unreported) = self.keys(frames, end);
         drop(desk);
-        if self.shared.methods.is_filling() {
-            // A redefinition has begun meanwhile, so the walk may have found addresses in place of methods.
-            return;
-        }
         // In a method whose class was redefined meanwhile, the walk finds the noted method, and JVM TI names the old
         // version.
         let expected: Vec<MethodKey> = self
@@ -410,20 +407,31 @@ impl Engine {
         (code.kind == CodeKind::Compiled).then_some((id, offset))
     }
 
-    /// Returns the methods of frames, including inlined methods. At an address in code that the JVM has not reported,
-    /// ends and returns the address, too.
-    fn keys(&self, frames: impl Iterator<Item = RawFrame>) -> (Vec<MethodKey>, Option<usize>) {
+    /// Returns the methods of the frames of a stack, including inlined methods, and how the stack ended. At an address
+    /// in code that the JVM has not reported, ends and returns the address, too.
+    fn keys(
+        &self,
+        frames: impl Iterator<Item = RawFrame>,
+        end: StackEnd,
+    ) -> (Vec<MethodKey>, StackEnd, Option<usize>) {
         let known = self.known();
         let mut keys = Vec::new();
         for frame in frames {
             match frame {
                 RawFrame::Interpreted { method, .. } => keys.extend(known.methods.key(method)),
                 RawFrame::Compiled { code, offset } => keys.extend(known.methods_at(code, offset)),
-                RawFrame::Address(pc) => return (keys, Some(pc)),
-                RawFrame::Method(_) | RawFrame::Entry(_) | RawFrame::Stub(_) => {}
+                RawFrame::Address(pc) => return (keys, end, Some(pc)),
+                RawFrame::Method(address) => {
+                    let method = self.shared.methods.find(address);
+                    let Some(key) = method.and_then(|method| known.methods.key(method)) else {
+                        return (keys, StackEnd::Unwalked(Unwalked::UnknownMethod), None);
+                    };
+                    keys.push(key);
+                }
+                RawFrame::Entry(_) | RawFrame::Stub(_) => {}
             }
         }
-        (keys, None)
+        (keys, end, None)
     }
 }
 

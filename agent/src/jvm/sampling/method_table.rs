@@ -12,11 +12,23 @@ const PROBES: usize = 64;
 /// that the methods touch makes the JVM's start longer by microseconds.
 const FIRST_LEN: usize = 1 << 14;
 
+/// The bit of a value that marks the address of an old version of a method.
+const OLD: u32 = 1 << 31;
+
 struct Slots {
     /// The methods' addresses; 0 for a free place. An address is never moved to another place.
     keys: Box<[AtomicU64]>,
-    /// The methods' numbers plus 1; 0 for a removed method.
+    /// The methods' numbers plus 1, possibly with [`OLD`]; 0 for a removed method.
     values: Box<[AtomicU32]>,
+}
+
+/// A version of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    pub(super) method: u32,
+    /// True if a redefinition has replaced the version. The JVM frees it when no call of it is under way any more, and
+    /// may then make another method at its address.
+    pub(super) is_old: bool,
 }
 
 impl Slots {
@@ -38,13 +50,11 @@ impl Slots {
         })
     }
 
-    fn find(&self, address: usize) -> Option<u32> {
+    fn value(&self, address: usize) -> Option<&AtomicU32> {
         for (key, value) in self.probe(address) {
             match key.load(Ordering::Acquire) {
                 0 => return None,
-                key if key == address as u64 => {
-                    return value.load(Ordering::Acquire).checked_sub(1);
-                }
+                key if key == address as u64 => return Some(value),
                 _ => {}
             }
         }
@@ -53,11 +63,11 @@ impl Slots {
 
     /// Enters a method. Returns false if all places where a search would look are taken. Only one thread at a time may
     /// change a table.
-    fn insert(&self, address: usize, number: u32) -> bool {
+    fn insert(&self, address: usize, new: u32) -> bool {
         for (key, value) in self.probe(address) {
             let old = key.load(Ordering::Relaxed);
             if old == 0 || old == address as u64 {
-                value.store(number + 1, Ordering::Release);
+                value.store(new, Ordering::Release);
                 key.store(address as u64, Ordering::Release);
                 return true;
             }
@@ -70,8 +80,8 @@ impl Slots {
             .iter()
             .zip(&self.values)
             .filter_map(|(key, value)| {
-                let number = value.load(Ordering::Relaxed).checked_sub(1)?;
-                Some((key.load(Ordering::Relaxed) as usize, number))
+                let value = value.load(Ordering::Relaxed);
+                (value != 0).then(|| (key.load(Ordering::Relaxed) as usize, value))
             })
     }
 }
@@ -123,22 +133,32 @@ impl MethodTable {
     /// Returns the number of the method whose `Method` is at `address`. Signal handlers may call this: it takes no
     /// lock, and its time is bounded.
     pub(super) fn find(&self, address: usize) -> Option<u32> {
+        self.find_version(address).map(|version| version.method)
+    }
+
+    /// Like [`find`](Self::find), but also tells whether the method has another address meanwhile.
+    pub(super) fn find_version(&self, address: usize) -> Option<Version> {
         if address == 0 || !address.is_multiple_of(8) {
             return None;
         }
-        self.slots().find(address)
+        let value = self.slots().value(address)?.load(Ordering::Acquire);
+        Some(Version {
+            method: (value & !OLD).checked_sub(1)?,
+            is_old: value & OLD != 0,
+        })
     }
 
     /// Enters a method, and replaces any other method with this address. If the table is too small, a larger table
     /// replaces it. Returns the replaced table, which the caller must keep until the [epoch](super::reclaim) is over.
     #[must_use]
     pub(super) fn insert(&self, address: usize, number: u32) -> Option<OldTable> {
-        if address == 0 || number == u32::MAX {
+        if address == 0 || number >= OLD - 1 {
             return None;
         }
+        let value = number + 1;
         let used = self.used.load(Ordering::Relaxed) as usize;
         let slots = self.slots();
-        if used * 2 < slots.keys.len() && slots.insert(address, number) {
+        if used * 2 < slots.keys.len() && slots.insert(address, value) {
             self.used.store(used as u32 + 1, Ordering::Relaxed);
             return None;
         }
@@ -146,7 +166,7 @@ impl MethodTable {
         let mut len = (live * 4).next_power_of_two().max(FIRST_LEN);
         loop {
             let larger = Slots::new(len);
-            let entries = slots.all().chain([(address, number)]);
+            let entries = slots.all().chain([(address, value)]);
             if entries.fold(true, |fits, (key, value)| fits && larger.insert(key, value)) {
                 self.used.store(live as u32, Ordering::Relaxed);
                 let old = self.slots.swap(Box::into_raw(larger), Ordering::AcqRel);
@@ -157,18 +177,21 @@ impl MethodTable {
         }
     }
 
+    /// Marks the address of a method as that of an old version, unless another method has taken the address.
+    pub(super) fn mark_old(&self, address: usize, number: u32) {
+        self.change(address, number, |value| value | OLD);
+    }
+
     /// Removes a method, unless another method has taken its address.
     pub(super) fn remove(&self, address: usize, number: u32) {
-        for (key, value) in self.slots().probe(address) {
-            match key.load(Ordering::Relaxed) {
-                0 => return,
-                key if key == address as u64 => {
-                    if value.load(Ordering::Relaxed) == number.wrapping_add(1) {
-                        value.store(0, Ordering::Release);
-                    }
-                    return;
-                }
-                _ => {}
+        self.change(address, number, |_| 0);
+    }
+
+    fn change(&self, address: usize, number: u32, change: impl Fn(u32) -> u32) {
+        if let Some(place) = self.slots().value(address) {
+            let value = place.load(Ordering::Relaxed);
+            if value & !OLD == number.wrapping_add(1) {
+                place.store(change(value), Ordering::Release);
             }
         }
     }
@@ -218,6 +241,29 @@ mod tests {
         assert_eq!(table.find(address(1)), None);
         assert!(table.insert(address(1), 30).is_none());
         assert_eq!(table.find(address(1)), Some(30));
+    }
+
+    #[test]
+    fn old_versions_are_marked() {
+        let table = MethodTable::new();
+        let version = |n: usize| {
+            let found = table.find_version(address(n));
+            found.map(|version| (version.method, version.is_old))
+        };
+        assert!(table.insert(address(1), 10).is_none());
+        assert_eq!(version(1), Some((10, false)));
+        table.mark_old(address(1), 20);
+        assert_eq!(version(1), Some((10, false)), "the address of another one");
+        table.mark_old(address(1), 10);
+        assert_eq!(version(1), Some((10, true)));
+        let grown = (2..FIRST_LEN).filter_map(|n| table.insert(address(n), n as u32));
+        assert!(grown.count() > 0);
+        assert_eq!(version(1), Some((10, true)), "after the table has grown");
+        drop(table.insert(address(1), 20));
+        assert_eq!(version(1), Some((20, false)), "the JVM's new method");
+        table.mark_old(address(1), 20);
+        table.remove(address(1), 20);
+        assert_eq!(version(1), None);
     }
 
     #[test]

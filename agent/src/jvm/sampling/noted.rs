@@ -71,9 +71,12 @@ pub(super) struct ToNote {
     /// Global references, which keep the classes loaded, because samples may name methods of these classes by address.
     pub(super) classes: Vec<Global>,
     pub(super) stage: Stage,
+    /// True if all listed classes are noted.
+    pub(super) is_done: bool,
 }
 
 /// A class that is being redefined.
+#[derive(Clone, Copy)]
 pub(super) struct Redefined {
     pub(super) class: Global,
     /// The id of one of its methods, and the address of that method before the redefinition.
@@ -195,6 +198,7 @@ impl NotedMethods {
             // The method has had this address before. The search is long, but rare.
             class.old.retain(|old| *old != (address, number));
         }
+        table.mark_old(old, number);
         self.keep_old(table, class, old, number);
         table.insert(address, number)
     }
@@ -239,7 +243,9 @@ impl NotedMethods {
             return None;
         }
         self.keep_old(table, class, address, number);
-        table.insert(address, number)
+        let grown = table.insert(address, number);
+        table.mark_old(address, number);
+        grown
     }
 
     /// Returns whether an id is that of an old version, given to [`note_old`](Self::note_old).
@@ -427,6 +433,8 @@ mod tests {
         noted.note(&table, weak, &[(key(1), a)]);
         noted.note(&table, weak, &[(key(1), b)]);
         assert_eq!((table.find(a), table.find(b)), (first, first));
+        let is_old = |address| table.find_version(address).map(|version| version.is_old);
+        assert_eq!((is_old(a), is_old(b)), (Some(true), Some(false)));
         let old = &noted.classes[0].as_ref().unwrap().old;
         let of_first = old.iter().filter(|(_, method)| Some(*method) == first);
         assert_eq!(of_first.count(), 1, "the present address is not an old one");
@@ -440,7 +448,8 @@ mod tests {
         let method = noted.of_key(key(1)).unwrap();
         assert!(noted.note_old(&table, key(1), key(7), 0x7000).is_none());
         assert_eq!(noted.of_key(key(7)), Some(method));
-        assert_eq!(table.find(0x7000), Some(method));
+        let version = table.find_version(0x7000).unwrap();
+        assert_eq!((version.method, version.is_old), (method, true));
         assert_eq!(noted.present(key(7)), key(1));
         assert_eq!(noted.present(key(8)), key(8), "no noted method");
         assert!(noted.note_old(&table, key(8), key(9), 0x9000).is_none());

@@ -45,7 +45,11 @@ impl Engine {
     pub(super) fn list_loaded_classes(&self, jni: Jni<'_>) {
         self.shared.methods.begin_filling();
         // From now on, classes that are prepared are appended to the list.
-        lock(&self.to_note).stage = Stage::Listing;
+        {
+            let mut to_note = lock(&self.to_note);
+            to_note.stage = Stage::Listing;
+            to_note.is_done = false;
+        }
         let classes: Option<Vec<Global>> = jni.framed(|jni| {
             jni.ensure_local_capacity();
             let classes = self.jvmti.loaded_classes(jni).unwrap_or_default();
@@ -150,6 +154,7 @@ impl Engine {
         });
         self.retire(&mut self.known(), Thing::Classes(some));
         if is_last {
+            lock(&self.to_note).is_done = true;
             self.end_filling();
         }
         !is_last

@@ -11,8 +11,8 @@ pub(super) enum RawFrame {
     /// A place in an interpreted method: the number of the noted method, and the low [`BCP_BITS`] bits of the address
     /// of the instruction in its bytecode.
     Interpreted { method: u32, bcp: u32 },
-    /// An interpreted method that is not in the table of methods while the table is being filled: the address of
-    /// HotSpot's `Method`.
+    /// An interpreted method that is not in the table of methods while the table is being filled, or only as an old
+    /// version: the address of HotSpot's `Method`.
     Method(usize),
     /// The interpreter at the entry or exit of a method, where it has no frame: a word that may be the address of a
     /// method, as in [`Method`](Self::Method). If it is none, the outer frames are correct all the same.

@@ -9,18 +9,16 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::engine::{Engine, Thing};
-use super::noted::{Redefined, Stage};
+use super::noted::Redefined;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::MethodKey;
 use crate::jvm::reference::{Global, Local};
 use crate::locks::lock;
 
-/// The longest time between the call of the class-load hook and the end of the redefinition.
-const LONGEST: Duration = Duration::from_secs(30);
-
-/// The longest time for which a redefinition makes the handler write addresses that are not in the table of methods.
-/// The self-check pauses meanwhile, and the JVM may refuse a redefinition without an event.
-const FILLING: Duration = Duration::from_secs(2);
+/// The longest time between the call of the class-load hook and the end of the redefinition. The JVM calls the hook for
+/// all classes of a request before it replaces the first one. On a busy machine 30 s were seen. The JVM may refuse a
+/// redefinition without an event.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// The number of threads whose stacks are read at a time. The JVM stops all threads meanwhile.
 const THREADS: usize = 64;
@@ -56,30 +54,22 @@ impl Engine {
         }
     }
 
-    /// Notes the classes whose redefinition has ended since the last call.
+    /// Notes the classes whose redefinition has ended since the last call. Only one thread at a time may call this.
     pub(super) fn note_redefined_classes(&self, jni: Jni<'_>) {
-        let under_way = std::mem::take(&mut *lock(&self.redefined));
+        // The classes stay listed until they are noted, for `has_unnoted_versions`.
+        let under_way = lock(&self.redefined).clone();
         if under_way.is_empty() {
             return;
         }
-        let methods: Vec<usize> = under_way
-            .iter()
-            .map(|class| class.method.0.expose_provenance())
-            .collect();
-        let memory = self.cache().memory();
-        let addresses: Vec<Option<usize>> = match memory.words(&methods) {
-            Some(addresses) => addresses.into_iter().map(Some).collect(),
-            // One address that cannot be read keeps the others from being read together.
-            None => methods.iter().map(|method| memory.word(*method)).collect(),
-        };
+        let addresses = self.present_addresses(&under_way);
         let (mut waiting, mut over) = (Vec::new(), Vec::new());
         let mut moved = Vec::new();
-        for (class, address) in under_way.into_iter().zip(addresses) {
-            if address == Some(class.address) && class.since.elapsed() < LONGEST {
-                waiting.push(class);
+        for (class, present) in under_way.iter().zip(addresses) {
+            if present == Some(class.address) && class.since.elapsed() < LONGEST {
+                waiting.push(*class);
                 continue;
             }
-            if address.is_some() && self.noted_address(class.method) != address {
+            if self.is_unnoted(class, present) {
                 moved.push(class.class.local());
             }
             over.push(class.class);
@@ -88,11 +78,48 @@ impl Engine {
             jni.ensure_local_capacity();
             self.note_classes(jni, &moved);
         });
-        lock(&self.redefined).append(&mut waiting);
+        {
+            let mut redefined = lock(&self.redefined);
+            if redefined.len() < under_way.len() {
+                // The references were taken meanwhile, see `take_redefined`.
+                return;
+            }
+            waiting.extend_from_slice(&redefined[under_way.len()..]);
+            *redefined = waiting;
+        }
         self.end_filling();
         for class in over {
             jni.delete_global(class);
         }
+    }
+
+    /// Returns whether a class has been redefined and is not noted yet. The addresses of its new methods are not in the
+    /// table then. The table may even have them for other methods: for old versions, which the JVM has freed.
+    pub(super) fn has_unnoted_versions(&self) -> bool {
+        let under_way = lock(&self.redefined).clone();
+        if under_way.is_empty() {
+            return false;
+        }
+        let addresses = self.present_addresses(&under_way);
+        let mut classes = under_way.iter().zip(addresses);
+        classes.any(|(class, present)| self.is_unnoted(class, present))
+    }
+
+    /// Returns the present address of a method of each class; `None` for an address that cannot be read.
+    fn present_addresses(&self, classes: &[Redefined]) -> Vec<Option<usize>> {
+        let ids = classes.iter().map(|class| class.method.0);
+        let ids: Vec<usize> = ids.map(|id| id.expose_provenance()).collect();
+        let memory = self.cache().memory();
+        match memory.words(&ids) {
+            Some(addresses) => addresses.into_iter().map(Some).collect(),
+            // One address that cannot be read keeps the others from being read together.
+            None => ids.iter().map(|id| memory.word(*id)).collect(),
+        }
+    }
+
+    /// Returns whether a class is not noted with its present methods. `present` is the present address of its method.
+    fn is_unnoted(&self, class: &Redefined, present: Option<usize>) -> bool {
+        present.is_some() && self.noted_address(class.method) != present
     }
 
     /// Makes the handler write no unknown addresses any more, unless the table of methods may still lack some: methods
@@ -100,12 +127,8 @@ impl Engine {
     /// been unloaded.
     pub(super) fn end_filling(&self) {
         let redefined = lock(&self.redefined);
-        let stage = lock(&self.to_note).stage;
-        let is_awaited = |class: &Redefined| class.since.elapsed() < FILLING;
-        if stage == Stage::Noting
-            && !redefined.iter().any(is_awaited)
-            && !self.known().methods.is_full()
-        {
+        let is_done = lock(&self.to_note).is_done;
+        if is_done && redefined.is_empty() && !self.known().methods.is_full() {
             self.shared.methods.end_filling();
         }
     }

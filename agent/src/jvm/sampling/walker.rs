@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::code_map::{Code, CodeId, CodeKind, CodeMap};
-use super::method_table::MethodTable;
+use super::method_table::{MethodTable, Version};
 use super::raw_frame::RawFrame;
 use super::sample::{StackEnd, Unwalked};
 use super::thread_stack::{Anchor, Registers, ThreadMemory, ThreadStack, WORD};
@@ -339,11 +339,12 @@ impl<M: ThreadMemory> Walk<'_, M> {
 
     /// Makes the frame of the interpreted method whose `Method` is at `address`; `None` if no method is there. While
     /// the table of methods is being filled, makes a frame with any plausible address, and the reader of the sample
-    /// checks whether it is a method.
+    /// checks whether it is a method. Then the present method may be another one than an old version in the table.
     fn interpreted_frame(&self, address: usize, bcp: usize) -> Option<RawFrame> {
         // The flag is read before the table is searched, because the table may be completed in between.
         let is_filling = self.tables.methods.is_filling();
-        if let Some(method) = self.tables.methods.find(address) {
+        let version = self.tables.methods.find_version(address);
+        if let Some(Version { method, .. }) = version.filter(|it| !(it.is_old && is_filling)) {
             let bcp = bcp as u32;
             return Some(RawFrame::Interpreted { method, bcp });
         }

@@ -260,6 +260,16 @@ fn an_interpreted_method_without_its_frame_is_in_a_register() {
     let entry = RawFrame::Entry(METHOD + 8);
     assert_eq!(frames, [entry, compiled(OUTER, 0x60)]);
     assert_eq!(end, StackEnd::Complete);
+    // The reader also finds out whether there is another method at the address of an old version.
+    registers.rbx = METHOD;
+    let (frames, _) = world.walk(registers);
+    assert_eq!(frames, [interpreted, compiled(OUTER, 0x60)]);
+    world.methods.mark_old(METHOD, 77);
+    let (frames, _) = world.walk(registers);
+    assert_eq!(frames, [RawFrame::Entry(METHOD), compiled(OUTER, 0x60)]);
+    world.methods.end_filling();
+    let (frames, _) = world.walk(registers);
+    assert_eq!(frames, [interpreted, compiled(OUTER, 0x60)]);
 }
 
 #[test]
