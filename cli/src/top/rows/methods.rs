@@ -121,10 +121,12 @@ impl Rows for Methods<'_> {
 
 /// Returns the mark of the calls of a method that lost probes.
 fn lost_probes(figures: &MethodFigures) -> &'static str {
-    match figures {
-        figures if figures.calls_are_least => "≥",
-        figures if figures.is_only_counted => "‡",
-        _ => "",
+    if figures.calls_are_least {
+        "≥"
+    } else if figures.is_only_counted {
+        "‡"
+    } else {
+        ""
     }
 }
 
