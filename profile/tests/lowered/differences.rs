@@ -214,7 +214,7 @@ fn a_narrow_table_of_differences_explains_only_its_marks() {
     let head = text.lines().find(|line| line.ends_with("method"));
     assert_eq!(
         words(head.expect("the table has a head")),
-        "calls before after change self change, ms method",
+        "calls before after change change, ms method",
         "{text}"
     );
     assert!(!text.contains(" before times"), "{text}");

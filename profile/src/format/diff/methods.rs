@@ -372,7 +372,7 @@ fn times(shown: &[Change], quantity: Quantity) -> Vec<Column> {
         Column::new(&format!("{what}, {unit}"), 2, cells(&|c| told(&c.before))),
         Column::new("after", 2, cells(&|c| told(&c.after))),
         // The unit stands here, too, because a narrow table lacks the columns before.
-        Column::new(&format!("{what} change, {unit}"), 0, cells(&change_of)),
+        Column::new(&format!("change, {unit}"), 0, cells(&change_of)),
         Column::new(ERROR, 0, cells(&shown_error)),
     ];
     columns.into_iter().filter(Column::has_text).collect()
