@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use loadhook_settings::attach::AttachFigures;
 
@@ -50,6 +50,8 @@ pub(crate) struct Agent {
     pub(crate) attached: OnceLock<AttachFigures>,
     /// The moment when an attached agent had changed the loaded classes.
     pub(crate) watched_since: OnceLock<Instant>,
+    /// The time for which an attached agent changed classes, until [`watched_since`](Self::watched_since).
+    pub(crate) attaching: OnceLock<Duration>,
     /// Pauses of the garbage collector, if the options ask for them.
     pub(crate) gc: Option<GcRecording>,
     /// Waits of threads for each other, if the options ask for them.
@@ -106,6 +108,7 @@ impl Agent {
             start_time: &self.start_time,
             had_virtual_threads: &self.had_virtual_threads,
             attached: self.attached.get(),
+            attaching: self.attaching.get().copied().unwrap_or_default(),
             pauses: &self.pauses,
             budget: &self.budget,
         })

@@ -198,6 +198,7 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
         budget: BudgetLog::default(),
         attached: OnceLock::new(),
         watched_since: OnceLock::new(),
+        attaching: OnceLock::new(),
         writer: ProfileWriter::default(),
         start_time: StartTime::now(),
         had_virtual_threads: false.into(),

@@ -398,6 +398,11 @@ fn counting_has_a_budget(feature: u32) -> Result<()> {
     let profile = detach(&program, &answer)?;
     let notes = &profile.header.notes;
     ensure!(is_lowered(&profile), "{notes:?}");
+    let header = &profile.header;
+    ensure!(
+        0 < header.attaching_ns && header.attaching_ns < header.duration_ns,
+        "the time in which classes were changed: {header:?}"
+    );
     let ended = |it: &&MethodCalls| it.until_ns.is_some();
     let ended: Vec<MethodCalls> = profile.method_calls.iter().filter(ended).copied().collect();
     let told = format!("--budget 1 %: {} method", ended.len());

@@ -187,8 +187,9 @@ fn a_process_is_watched_by_one_command() {
     let watching = Watching::start(folder.path(), &jvm.pid(), INCLUDE);
     let second = done(&mut attach(folder.path(), &jvm.pid(), INCLUDE));
     let said = format!(
-        "error: process {} is watched by another loadhook attach; wait until that has ended\n",
-        jvm.pid()
+        "error: process {} is watched by loadhook attach (process {}); wait until that has ended\n",
+        jvm.pid(),
+        watching.command.id()
     );
     second.expect(1, "", &[&said]);
     works(&jvm, &jvm.pid());
@@ -215,7 +216,7 @@ fn a_program_under_run_is_refused() {
     result.expect(
         1,
         "",
-        &[" is watched by Loadhook already, by loadhook run or by another loadhook attach"],
+        &[" is watched by Loadhook already, by loadhook run or by a command that has not left yet"],
     );
     nothing_is_left(pid.trim());
     drop(jvm.0.stdin.take());
@@ -320,7 +321,7 @@ fn a_jvm_in_a_container_is_watched() {
         let watching = Watching::start(folder.path(), &pid, INCLUDE);
         assert_eq!(left_over(&pid, "1").len(), 1);
         let second = done(&mut attach(folder.path(), &pid, INCLUDE));
-        second.expect(1, "", &[" is watched by another loadhook attach"]);
+        second.expect(1, "", &[" is watched by loadhook attach (process "]);
         works(&jvm, &pid);
         send(&watching.command, Signal::INT);
         let result = watching.end();

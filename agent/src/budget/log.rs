@@ -45,8 +45,8 @@ impl BudgetLog {
     pub(super) fn stop(&self, percent: u32, since: Duration, cost: &Cost) {
         let part = |ns: f64| 100.0 * ns / cost.own();
         *lock(&self.stopped) = Some(format!(
-            "--budget {percent} %: Loadhook stopped watching after {:.1} s, because it took {:.1} % of the program's processor time (probes {:.1} %, samples {:.1} %, its own threads {:.1} %) and could not take less",
-            since.as_secs_f64(),
+            "--budget {percent} %: Loadhook stopped watching after {}, because it took {:.1} % of the program's processor time (probes {:.1} %, samples {:.1} %, its own threads {:.1} %) and could not take less",
+            units::time(since.as_nanos() as f64),
             part(cost.all()),
             part(cost.probes),
             part(cost.samples),
@@ -87,14 +87,19 @@ impl Drop for Order<'_> {
 /// The number of methods that a note names.
 const MOST_NAMED: usize = 5;
 
-/// Returns the note about methods whose calls are no longer counted. `names` are the methods, and `first` is the time
-/// at which the first of them lost its probe. `is_sampled` is true if times come from samples, so that they have no gap.
-pub(crate) fn not_counted(
-    percent: u32,
-    names: &[String],
-    first: Duration,
-    is_sampled: bool,
-) -> String {
+/// Returns the note about methods whose calls are counted, but not timed any more: `only_counted` of `all` methods. The
+/// legends of marks say since when, so the notes do not.
+pub(crate) fn only_counted(percent: u32, only_counted: u64, all: u64) -> String {
+    format!(
+        "--budget {percent} %: {} of {} only counted by now, and timed as a part of their callers (--budget none times all calls)",
+        units::count(only_counted),
+        units::counted(all, "method is", "methods are"),
+    )
+}
+
+/// Returns the note about methods whose calls are no longer counted. `names` are the methods. `is_sampled` is true if
+/// times come from samples, so that they have no gap.
+pub(crate) fn not_counted(percent: u32, names: &[String], is_sampled: bool) -> String {
     let named = names.get(..MOST_NAMED).unwrap_or(names);
     let others = names.len() - named.len();
     let others = if others == 0 {
@@ -103,13 +108,12 @@ pub(crate) fn not_counted(
         format!(" and {} more", units::count(others as u64))
     };
     let times = match is_sampled {
-        true => "the times are complete",
-        false => "and later times are in the callers' self time",
+        true => "",
+        false => ", and timed as a part of their callers",
     };
     format!(
-        "--budget {percent} %: {} no longer counted, the first after {:.1} s; the counts stop there and are marked ≥, {times} (--budget none counts all): {}{others}",
+        "--budget {percent} %: {} no longer counted{times} (--budget none counts all): {}{others}",
         units::counted(names.len() as u64, "method is", "methods are"),
-        first.as_secs_f64(),
         named.join(", "),
     )
 }
@@ -122,20 +126,17 @@ mod tests {
     fn a_note_names_some_methods() {
         let names =
             |count: u32| -> Vec<String> { (0..count).map(|at| format!("a.B.m{at}")).collect() };
-        let first = Duration::from_millis(1500);
-        let note = not_counted(10, &names(1), first, true);
-        assert!(
-            note.starts_with(
-                "--budget 10 %: 1 method is no longer counted, the first after 1.5 s; "
-            ),
-            "{note}"
+        assert_eq!(
+            not_counted(10, &names(1), true),
+            "--budget 10 %: 1 method is no longer counted (--budget none counts all): a.B.m0"
         );
-        assert!(note.ends_with(": a.B.m0"), "{note}");
-        let note = not_counted(10, &names(7), first, false);
+        let note = not_counted(10, &names(7), false);
         assert!(note.ends_with(", a.B.m4 and 2 more"), "{note}");
-        assert!(
-            note.contains("; the counts stop there and are marked ≥, and later times "),
-            "{note}"
+        let told = "7 methods are no longer counted, and timed as a part of their callers (";
+        assert!(note.contains(told), "{note}");
+        assert_eq!(
+            only_counted(25, 4, 7),
+            "--budget 25 %: 4 of 7 methods are only counted by now, and timed as a part of their callers (--budget none times all calls)"
         );
     }
 
@@ -171,7 +172,7 @@ mod tests {
         log.stop(10, Duration::from_secs(9), &cost);
         let note = log.note().expect("a note");
         assert!(
-            note.contains("after 9.0 s, because it took 25.0 % of the program's processor time (probes 10.0 %, samples 10.0 %, its own threads 5.0 %) and could not take less; the profile ends"),
+            note.contains("after 9.00 s, because it took 25.0 % of the program's processor time (probes 10.0 %, samples 10.0 %, its own threads 5.0 %) and could not take less; the profile ends"),
             "{note}"
         );
     }

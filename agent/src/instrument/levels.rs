@@ -32,6 +32,19 @@ pub(crate) struct Level {
     is_used: bool,
 }
 
+impl Level {
+    /// Returns the time from which calls are not timed, in nanoseconds since the program's start; 0 if no call is timed,
+    /// because the method has never had timing probes.
+    pub(crate) fn untimed_since_ns(&self) -> u64 {
+        if self.had_probes { self.since_ns() } else { 0 }
+    }
+
+    /// Returns [`since`](Self::since) in nanoseconds.
+    pub(crate) fn since_ns(&self) -> u64 {
+        u64::try_from(self.since.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
 #[derive(Default)]
 struct State {
     /// The methods that have lost their entry and exit probes, and are counted or were counted.
@@ -194,6 +207,17 @@ mod tests {
         levels.end_change([3].iter(), SINCE);
         assert_eq!(marked(&levels), [2, 3]);
         assert!(levels.counted().values().all(|it| it.since == SINCE));
+    }
+
+    /// A constructor of a class that is included after the constructors of its superclass have lost their timing probes.
+    #[test]
+    fn a_method_that_never_had_timing_probes_did_not_lose_them() {
+        let levels = Levels::default();
+        levels.begin_counted(1, SINCE);
+        mark(&levels, &[2], SINCE);
+        let since = levels.counted().into_values();
+        let since: Vec<u64> = since.map(|level| level.untimed_since_ns()).collect();
+        assert_eq!(since, [0, 1_000_000_000]);
     }
 
     #[test]

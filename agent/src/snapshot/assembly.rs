@@ -45,6 +45,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) had_virtual_threads: &'a AtomicBool,
     /// Figures of the pauses in which an attached agent changed classes; `None` if the agent was not attached.
     pub(crate) attached: Option<&'a AttachFigures>,
+    /// The time for which an attached agent changed classes, until the watching began; zero for other agents.
+    pub(crate) attaching: Duration,
     pub(crate) pauses: &'a Pauses,
     pub(crate) budget: &'a BudgetLog,
 }
@@ -200,10 +202,9 @@ impl<'a> Sources<'a> {
         for (id, level) in &silent {
             lowered.entry(*id).or_insert(*level);
         }
-        let nanos = |level: &Level| u64::try_from(level.since.as_nanos()).unwrap_or(u64::MAX);
         let marked = |method: MethodCalls, level: &Level| MethodCalls {
-            since_ns: are_timed.then(|| nanos(level)),
-            until_ns: silent.get(&method.method).map(nanos),
+            since_ns: are_timed.then(|| level.untimed_since_ns()),
+            until_ns: silent.get(&method.method).map(Level::since_ns),
             ..method
         };
         for method in counted.iter_mut() {
@@ -248,6 +249,8 @@ impl<'a> Sources<'a> {
             property("java.vm.version")
         );
         hook.describe(header);
+        let attaching = u64::try_from(self.attaching.as_nanos()).unwrap_or(u64::MAX);
+        header.attaching_ns = attaching.min(header.duration_ns);
         header.not_ended = moment == Moment::Running;
         let mut notes = self.hidden_classes.notes(self.instrumentation, jni);
         notes.extend(self.attached.map(attached_note));
@@ -270,15 +273,10 @@ impl<'a> Sources<'a> {
     /// of methods with calls in the profile.
     fn only_counted(&self, methods: usize, counted: &[MethodCalls]) -> Option<String> {
         let percent = self.options().settings.budget_percent()?;
-        let still_counted = counted.iter().filter(|method| method.until_ns.is_none());
-        let since = still_counted.filter_map(|method| method.since_ns);
-        let first = since.clone().min()?;
-        let seconds = first as f64 / 1e9;
-        Some(format!(
-            "--budget {percent} %: {} of {} methods lost their timing probes, the first after {seconds:.1} s: later calls are counted but not timed, and their time is in their callers' self time (--budget none times all calls)",
-            units::count(since.count() as u64),
-            units::count(methods as u64),
-        ))
+        let is_only_counted =
+            |method: &&MethodCalls| method.since_ns.is_some() && method.until_ns.is_none();
+        let only_counted = counted.iter().filter(is_only_counted).count() as u64;
+        (only_counted > 0).then(|| log::only_counted(percent, only_counted, methods as u64))
     }
 
     /// Returns the note that, because of the budget, the calls of some methods are not counted any more.
@@ -286,7 +284,9 @@ impl<'a> Sources<'a> {
         let percent = self.options().settings.budget_percent()?;
         let hook = &self.instrumentation.hook;
         let lowered = hook.levels.silent();
-        let first = lowered.values().map(|level| level.since).min()?;
+        if lowered.is_empty() {
+            return None;
+        }
         let classes = hook.registry.classes();
         let symbols = classes.iter().flat_map(|class| {
             let methods = class.methods.iter();
@@ -297,7 +297,7 @@ impl<'a> Sources<'a> {
             .map(|(class, method)| format!("{class}.{}", method.name))
             .collect();
         let is_sampled = self.options().timing == Some(Timing::Sampled);
-        Some(log::not_counted(percent, &names, first, is_sampled))
+        Some(log::not_counted(percent, &names, is_sampled))
     }
 
     /// Returns whether there were virtual threads while the CPU clock was used. Virtual threads are not timed then,
@@ -364,13 +364,13 @@ fn attached_note(figures: &AttachFigures) -> String {
     if figures.batches == 0 {
         return format!("{begun}; attaching changed no class");
     }
-    let millis = |micros: u64| micros as f64 / 1e3;
+    let time = |micros: u64| units::time(1e3 * micros as f64);
     format!(
-        "{begun}; to change {}, the program was stopped {}, for {:.1} ms in the median and {:.1} ms at most",
+        "{begun}; to change {}, the program was stopped {}, for {} in the median and {} at most",
         units::counted(figures.classes, "loaded class", "loaded classes"),
         units::counted(figures.batches, "time", "times"),
-        millis(figures.median_pause_us),
-        millis(figures.longest_pause_us),
+        time(figures.median_pause_us),
+        time(figures.longest_pause_us),
     )
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
     args.recording.choice.warn(&options);
     // Signals are caught from here on, so that nothing stays behind in /tmp of the process.
     let stop = signals::noted()?;
-    let Some(mut watch) = Watch::begin(&jvm, &library, options, &stop)? else {
+    let Some(mut watch) = Watch::begin(&jvm, &library, options, room::ATTACH, &stop)? else {
         return Ok(ExitCode::from(stop.code().unwrap_or(1)));
     };
     let ended = watch.until_end(&stop)?;
@@ -55,10 +55,12 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
 /// Runs `work` while an agent is attached that changes no class by itself. The agent takes samples,
 /// because only an agent that takes samples may begin without a class to change. If this command is
 /// killed, the agent leaves by itself. Returns `None` if a signal comes before the agent is
-/// attached. Without a `budget` the agent has its default budget.
+/// attached. Without a `budget` the agent has its default budget. `command` is the subcommand that is
+/// running.
 pub(crate) fn during<T>(
     jvm: &Jvm,
     budget: Option<ProbeBudget>,
+    command: &str,
     stop: &Noted,
     work: impl FnOnce() -> Result<T>,
 ) -> Result<Option<T>> {
@@ -71,7 +73,7 @@ pub(crate) fn during<T>(
     let library = agent_path()?;
     jvm.check_loads_agents()?;
     // The user has not asked for a profile, so the agent's profile is not read.
-    let Some(mut watch) = Watch::begin(jvm, &library, options, stop)? else {
+    let Some(mut watch) = Watch::begin(jvm, &library, options, command, stop)? else {
         return Ok(None);
     };
     let done = work();

@@ -7,9 +7,11 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::process;
 
 use anyhow::{Context, Result, bail};
 use loadhook_settings::AgentOptions;
+use loadhook_text::printable;
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 
@@ -18,6 +20,9 @@ use crate::jvm::{Jvm, LONGEST_ARGUMENT, StagingDir};
 
 /// Name of the file to which the agent appends its answer.
 const ANSWER: &str = "answer";
+
+/// Name of the file with the name and the process id of this command.
+const COMMAND: &str = "command";
 
 /// Name of the file that the agent writes as the profile.
 const PROFILE: &str = "profile.pb.gz";
@@ -28,6 +33,12 @@ const PATTERNS: &str = "include";
 /// Maximum number of bytes of an answer that are read. Answers are short, but another user may own
 /// the process.
 const LONGEST_ANSWER: u64 = 1 << 20;
+
+/// Maximum number of bytes that are read of the name of another command.
+const LONGEST_COMMAND: u64 = 100;
+
+/// The subcommand that never shares an agent.
+pub(super) const ATTACH: &str = "attach";
 
 /// Maximum number of bytes of a profile that are read, because another user may own the process.
 const LONGEST_PROFILE: u64 = 1 << 30;
@@ -46,7 +57,8 @@ pub(super) struct Room<'j> {
 }
 
 impl<'j> Room<'j> {
-    pub(super) fn new(jvm: &'j Jvm, library: &Path) -> Result<Room<'j>> {
+    /// Makes the folder. `command` is the subcommand that is running, such as `attach`.
+    pub(super) fn new(jvm: &'j Jvm, library: &Path, command: &str) -> Result<Room<'j>> {
         let pid = jvm.pid();
         let failed = || {
             format!(
@@ -55,10 +67,15 @@ impl<'j> Room<'j> {
         };
         let ours = jvm.tmp();
         let prefix = format!(".loadhook-{}-", jvm.own_pid());
-        refuse_other_command(&ours, &prefix, jvm)?;
+        refuse_other_command(&ours, &prefix, jvm, command)?;
         let staging =
             StagingDir::new(&ours, OsStr::new(&prefix), jvm.user()).with_context(failed)?;
         let as_seen = Path::new("/tmp").join(staging.name());
+        // Other commands read this file only beside an answer that is locked.
+        let named = staging
+            .create(COMMAND)
+            .and_then(|mut file| write!(file, "loadhook {command} (process {})", process::id()));
+        named.with_context(failed)?;
         let answer = locked(&staging).with_context(failed)?;
         let is_seen = jvm.user() == geteuid().as_raw()
             && fs::metadata(library).is_ok_and(|found| jvm.sees(library, &found));
@@ -150,6 +167,15 @@ pub(super) fn order<'a>(library: &'a Path, text: &'a str) -> [&'a OsStr; 4] {
     ]
 }
 
+/// Returns the reason why this `command` cannot attach while the command `other` has an agent in the process.
+fn watched_by(pid: u32, other: &str, command: &str) -> String {
+    if command == ATTACH {
+        return format!("process {pid} is watched by {other}; wait until that has ended");
+    }
+    // This command shares an agent that takes orders, so it has found none.
+    format!("{other} is attaching to process {pid}, or leaving it; try again in a moment")
+}
+
 /// Creates the answer. The file is locked before it gets its name, so that no other command takes
 /// it for an abandoned answer.
 fn locked(staging: &StagingDir) -> io::Result<File> {
@@ -160,10 +186,10 @@ fn locked(staging: &StagingDir) -> io::Result<File> {
     Ok(answer)
 }
 
-/// Removes the folders of commands that were killed. Fails if another command watches the process.
+/// Removes the folders of commands that were killed. Fails if another command than this `command` watches the process.
 /// In a container each command brings a copy of the library, so the agents in these copies do not
 /// know each other.
-fn refuse_other_command(tmp: &Path, prefix: &str, jvm: &Jvm) -> Result<()> {
+fn refuse_other_command(tmp: &Path, prefix: &str, jvm: &Jvm, command: &str) -> Result<()> {
     for entry in fs::read_dir(tmp)?.flatten() {
         let is_ours = entry.file_name().as_bytes().starts_with(prefix.as_bytes())
             && entry
@@ -172,20 +198,45 @@ fn refuse_other_command(tmp: &Path, prefix: &str, jvm: &Jvm) -> Result<()> {
         if !is_ours {
             continue;
         }
-        let mut options = File::options();
-        // If the file is a pipe, opening it must not block.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let options = options.read(true).custom_flags(flags.bits().cast_signed());
-        let Ok(answer) = options.open(entry.path().join(ANSWER)) else {
+        let open = |name| {
+            let mut options = File::options();
+            // If the file is a pipe, opening it must not block.
+            let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+            let options = options.read(true).custom_flags(flags.bits().cast_signed());
+            options.open(entry.path().join(name))
+        };
+        let Ok(answer) = open(ANSWER) else {
             continue;
         };
         if answer.try_lock().is_err() {
-            bail!(
-                "process {} is watched by another loadhook attach; wait until that has ended",
-                jvm.pid()
-            );
+            let mut other = String::new();
+            let read =
+                open(COMMAND).and_then(|it| it.take(LONGEST_COMMAND).read_to_string(&mut other));
+            if read.is_err() || other.is_empty() {
+                other = "another loadhook command".to_owned();
+            }
+            bail!("{}", watched_by(jvm.pid(), &printable(&other), command));
         }
         let _ = fs::remove_dir_all(entry.path());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `attach` needs an agent of its own. The other commands share one as soon as it takes orders.
+    #[test]
+    fn the_remedy_depends_on_the_command() {
+        let other = "loadhook trace (process 12)";
+        assert_eq!(
+            watched_by(4711, other, ATTACH),
+            "process 4711 is watched by loadhook trace (process 12); wait until that has ended"
+        );
+        assert_eq!(
+            watched_by(4711, other, "top"),
+            "loadhook trace (process 12) is attaching to process 4711, or leaving it; try again in a moment"
+        );
+    }
 }

@@ -48,14 +48,16 @@ pub(crate) enum Ended {
 }
 
 impl<'a> Watch<'a> {
-    /// Loads the agent into a JVM, and waits until the agent watches. `None` if a signal came first.
+    /// Loads the agent into a JVM, and waits until the agent watches. `None` if a signal came first. `command` is the
+    /// subcommand that is running, such as `attach`.
     pub(crate) fn begin(
         jvm: &'a Jvm,
         library: &Path,
         mut options: AgentOptions,
+        command: &str,
         stop: &Noted,
     ) -> Result<Option<Watch<'a>>> {
-        let room = Room::new(jvm, library)?;
+        let room = Room::new(jvm, library, command)?;
         room.fill(&mut options)?;
         announce(jvm);
         let library = room.library.clone();
@@ -248,7 +250,7 @@ fn check(answer: &Answer, error: Option<&str>, pid: u32) -> Result<()> {
     };
     if Refusal::of(code) == Some(Refusal::Watched) {
         bail!(
-            "process {pid} is watched by Loadhook already, by loadhook run or by another loadhook attach; wait until that has ended"
+            "process {pid} is watched by Loadhook already, by loadhook run or by a command that has not left yet; wait until that has ended"
         );
     }
     match error {

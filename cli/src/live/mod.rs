@@ -46,13 +46,15 @@ pub(crate) enum Failure {
 }
 
 impl<'j> Live<'j> {
-    /// Connects to the agent of a JVM, or attaches one. Returns `None` if a signal ends the attaching.
+    /// Connects to the agent of a JVM, or attaches one. Returns `None` if a signal ends the attaching. `command` is the
+    /// subcommand that is running.
     ///
     /// If the JVM has an agent already, the patterns of `args` are added to the agent's, and other options have no
     /// effect.
     pub(crate) fn begin(
         jvm: &'j Jvm,
         mut args: LiveArgs,
+        command: &str,
         stop: &Noted,
     ) -> Result<Option<Live<'j>>> {
         let pid = jvm.pid();
@@ -82,7 +84,7 @@ impl<'j> Live<'j> {
             let library = agent_path()?;
             jvm.check_loads_agents()?;
             args.choice.warn(&options);
-            let Some(watch) = Watch::begin(jvm, &library, options, stop)? else {
+            let Some(watch) = Watch::begin(jvm, &library, options, command, stop)? else {
                 return Ok(None);
             };
             Some(watch)

@@ -25,7 +25,7 @@ fn call_timings() -> impl TypedValueParser<Value = CallTiming> {
                 "Count every call of each method, take times from samples: about 1 ns a call (default)"
             }
             CallTiming::Record(Timing::Adaptive) => {
-                "Count every call by caller; time each, but short hot calls only at random: 10 to 33 ns a call"
+                "Count every call by caller, until the budget takes a method's timing probes; time each, but short hot calls only at random: 10 to 33 ns a call"
             }
             CallTiming::Record(Timing::Exact) => {
                 "Count and time every call by caller: two clock readings for each call"

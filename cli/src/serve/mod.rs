@@ -44,7 +44,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     // `jvm` and `stop` are never freed: the thread of a connection may outlive this function, waiting for the agent.
     let jvm: &'static Jvm = Box::leak(Box::new(Jvm::of(pid)?));
     let stop: &'static Noted = Box::leak(Box::new(signals::noted()?));
-    let Some(live) = Live::begin(jvm, args.live.clone(), stop)? else {
+    let Some(live) = Live::begin(jvm, args.live.clone(), "serve", stop)? else {
         return Ok(ExitCode::from(stop.code().unwrap_or(1)));
     };
     let program = Arc::new(Program::new(jvm, args.live, stop, live));

@@ -152,7 +152,7 @@ impl Program {
         if inner.live.is_some() {
             return Said::refused("the program is watched already".to_owned());
         }
-        match Live::begin(self.jvm, self.args.clone(), self.stop) {
+        match Live::begin(self.jvm, self.args.clone(), "serve", self.stop) {
             Ok(Some(live)) => {
                 inner.live = Some(live);
                 inner.is_changed = true;

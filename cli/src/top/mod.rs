@@ -59,7 +59,7 @@ pub(crate) fn run(args: TopArgs) -> Result<ExitCode> {
     let jvm = Jvm::of(args.live.pid)?;
     // Signals are caught from here on, so that nothing stays behind in /tmp of the process.
     let stop = signals::noted()?;
-    let Some(live) = Live::begin(&jvm, args.live, &stop)? else {
+    let Some(live) = Live::begin(&jvm, args.live, "top", &stop)? else {
         return Ok(ExitCode::from(stop.code().unwrap_or(1)));
     };
     let (orders, inbox) = channel();

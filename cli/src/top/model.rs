@@ -128,6 +128,7 @@ mod tests {
                 method,
                 calls: *calls,
                 calls_are_least: false,
+                is_only_counted: false,
                 self_ns: Some(*self_ns),
                 total_ns: None,
                 mean_ns: None,

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use loadhook_text::units::{decimal, time};
+use loadhook_text::units::{counted, decimal, time};
 use loadhook_text::width::width;
 use loadhook_text::{clipped, count, shorten};
 use ratatui::buffer::Buffer;
@@ -100,7 +100,8 @@ fn second_line(session: &Session, model: &Model, facts: &Facts) -> String {
         .sum();
     if calls > 0 {
         let calls = model.per_second(calls as f64);
-        parts.push(format!("calls/s {}", count(calls.round() as u64)));
+        let least = if picture.not_counted > 0 { "≥" } else { "" };
+        parts.push(format!("calls/s {least}{}", count(calls.round() as u64)));
     }
     if picture.is_sampled {
         parts.push(format!("samples {}", count(picture.samples)));
@@ -143,17 +144,39 @@ fn arrow(is_reversed: bool) -> &'static str {
     if is_reversed { "▲" } else { "▼" }
 }
 
+/// Returns the line that says how many methods lost probes; `None` if none did.
+fn lost_probes(model: &Model) -> Option<String> {
+    let picture = &model.picture;
+    let methods = |number| counted(number, "method", "methods");
+    let told = match (picture.only_counted, picture.not_counted) {
+        (0, 0) => return None,
+        (timed, 0) => format!("{} only counted (‡)", methods(timed)),
+        (0, silent) => format!("{} no longer counted (≥, –)", methods(silent)),
+        (timed, silent) => format!(
+            "{} only counted (‡), {} no longer counted (≥, –)",
+            methods(timed),
+            count(silent)
+        ),
+    };
+    Some(format!("--budget: {told}"))
+}
+
 fn table(buffer: &mut Buffer, session: &mut Session, model: &Model, facts: &Facts) {
     let area = buffer.area;
-    session.height = usize::from(area.height.saturating_sub(HEAD + 1));
+    let lost = lost_probes(model);
+    let foot = 1 + u16::from(lost.is_some());
+    session.height = usize::from(area.height.saturating_sub(HEAD + foot));
     session.keep_in_sight();
     let rows = session.rows(model);
     titles(buffer, session, &*rows);
     let body = Rect {
         y: area.y + HEAD,
-        height: area.height.saturating_sub(HEAD + 1),
+        height: area.height.saturating_sub(HEAD + foot),
         ..area
     };
+    if let Some(lost) = lost {
+        line(buffer, area.height - foot, &lost, Style::new());
+    }
     if session.order.is_empty() && facts.has_figures {
         let text = if session.filter.is_empty() {
             rows.nothing()
@@ -271,7 +294,7 @@ const HELP: [(&str, &str); 18] = [
     ("", ""),
     (
         "calls/s",
-        "counted calls, ≥ if counting stopped, – if not counted",
+        "counted calls; ‡ not timed, ≥ counting stopped, – not counted",
     ),
     ("self %", "share of the running time, without callees"),
     ("total %", "share of the running time, with callees"),

@@ -282,6 +282,7 @@ mod tests {
             method,
             calls: None,
             calls_are_least: false,
+            is_only_counted: false,
             self_ns: Some(*self_ns),
             total_ns: Some(*self_ns),
             mean_ns: None,

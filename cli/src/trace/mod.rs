@@ -65,7 +65,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
         }
         None => {
             let work = || with(Agent::connect(&jvm, Some(&stop))?);
-            let done = attach::during(&jvm, args.budget, &stop, work)?;
+            let done = attach::during(&jvm, args.budget, "trace", &stop, work)?;
             match done {
                 Some(end) => end,
                 None => return Ok(ExitCode::from(stop.code().unwrap_or(1))),

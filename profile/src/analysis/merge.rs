@@ -252,6 +252,7 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
         }
         merged.start_epoch_millis = merged.start_epoch_millis.min(header.start_epoch_millis);
         merged.duration_ns = merged.duration_ns.saturating_add(header.duration_ns);
+        merged.attaching_ns = merged.attaching_ns.saturating_add(header.attaching_ns);
         last_end = last_end.max(end(header));
         merged.tracker_bytes = merged.tracker_bytes.saturating_add(header.tracker_bytes);
         merged.overflowed_calls = merged

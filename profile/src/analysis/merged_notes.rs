@@ -11,8 +11,8 @@ use loadhook_text::units::count;
 const COMMAND: usize = 40;
 
 /// Merges the notes of several processes. A note of several processes appears once. If it begins with a number that
-/// is followed by one of the words in [`COUNTED`], the numbers are added up. A note with a number of bytes gets the
-/// name of its process.
+/// is followed by one of the words in [`COUNTED`], the numbers are added up. A note with a number of bytes, or about the
+/// budget, gets the name of its process.
 pub(crate) fn of_runs(profiles: &[&Profile]) -> Vec<String> {
     let owners = owners(profiles);
     let mut notes: Vec<(Option<u64>, String)> = Vec::new();
@@ -21,7 +21,9 @@ pub(crate) fn of_runs(profiles: &[&Profile]) -> Vec<String> {
         for note in &profile.header.notes {
             let (number, text) = match counted(note) {
                 Some((number, text)) => (Some(number), text.to_owned()),
-                None if has_bytes(note) => (None, format!("{owner}: {note}")),
+                None if has_bytes(note) || note.starts_with(BUDGET) => {
+                    (None, format!("{owner}: {note}"))
+                }
                 None => (None, note.clone()),
             };
             match known.entry((number.is_some(), text.clone())) {
@@ -44,6 +46,9 @@ pub(crate) fn of_runs(profiles: &[&Profile]) -> Vec<String> {
     };
     notes.into_iter().map(told).collect()
 }
+
+/// The beginning of the notes about the budget. They have numbers and times of one process.
+const BUDGET: &str = "--budget ";
 
 /// The words after numbers that are added up: the processes have different objects, samples and waits. Other numbers are not
 /// added up. For example, each process leaves the same methods without probes, so a sum would count them repeatedly.
@@ -152,5 +157,13 @@ mod tests {
         let expected = ["profile", "Main y"].map(|owner| format!("{owner}: {growing}"));
         assert_eq!(merged(&two), expected);
         assert_eq!(merged(&two[..1]), [growing]);
+    }
+
+    #[test]
+    fn a_budget_is_that_of_a_process() {
+        let note = "--budget 25 %: 4 of 7 methods are only counted by now";
+        let two = [profile("Main x", &[note]), profile("Main y", &[note])];
+        let expected = ["Main x", "Main y"].map(|owner| format!("{owner}: {note}"));
+        assert_eq!(merged(&two), expected);
     }
 }

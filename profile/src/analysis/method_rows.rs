@@ -42,6 +42,8 @@ pub(crate) struct Row {
     pub(crate) counted_since_ns: Option<u64>,
     /// See [`MethodCalls::until_ns`]: later calls are not counted, so `count` is a lower bound.
     pub(crate) counted_until_ns: Option<u64>,
+    /// Set when calls that were counted without their callers are in `count`, as far as there are any.
+    has_counted_calls: bool,
 }
 
 /// A time is mostly error if its standard error is larger than this share of the time.
@@ -96,12 +98,19 @@ impl Row {
     /// Adds calls that were counted without their callers.
     pub(crate) fn add_calls(&mut self, counted: &MethodCalls) {
         self.is_counted = true;
+        self.has_counted_calls = true;
         self.count = self.count.saturating_add(counted.calls);
         if self.is_sampled {
             // Samples cover all time of these calls.
             self.known_count = self.count;
             self.known_total = self.total;
         }
+    }
+
+    /// Returns whether `count` lacks the calls after the loss of the timing probes: these are known for all threads and
+    /// callers together only.
+    pub(crate) fn lacks_later_calls(&self) -> bool {
+        self.counted_since_ns.is_some() && !self.has_counted_calls
     }
 
     /// Returns whether the method was called, or ran when a sample was taken.

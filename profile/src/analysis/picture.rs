@@ -9,7 +9,7 @@ use super::measure::Measure;
 use super::options::{Options, Sort};
 use super::tree::{Step, Tree};
 use super::view::View;
-use crate::model::{Method, Node, Profile, ThreadKind, Timing, Waiting};
+use crate::model::{Method, MethodCalls, Node, Profile, ThreadKind, Timing, Waiting};
 
 /// The figures of a profile. Names are safe for a terminal.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +30,10 @@ pub struct Picture {
     pub names: Vec<String>,
     /// The methods that were called or sampled.
     pub methods: Vec<MethodFigures>,
+    /// The number of methods that are only counted, because they lost their timing probes; called or not.
+    pub only_counted: u64,
+    /// The number of methods that are no longer counted, because they lost their last probe; called or not.
+    pub not_counted: u64,
     /// The call tree of all threads: depth first, the heaviest callees first.
     pub tree: Vec<Branch>,
     /// All calls of one method by another.
@@ -50,6 +54,9 @@ pub struct MethodFigures {
     /// True if `calls` is a lower bound, because the method lost its last probe; see
     /// [`MethodCalls::until_ns`](crate::MethodCalls::until_ns).
     pub calls_are_least: bool,
+    /// True if the method lost its timing probes, and its calls are still counted; see
+    /// [`MethodCalls::since_ns`](crate::MethodCalls::since_ns).
+    pub is_only_counted: bool,
     /// The time in the method itself, in nanoseconds; `None` if it is unknown.
     pub self_ns: Option<f64>,
     /// The time with callees, in nanoseconds; `None` if it is unknown.
@@ -131,6 +138,7 @@ impl Picture {
                 method: row.method,
                 calls: row.known_calls(),
                 calls_are_least: row.counted_until_ns.is_some(),
+                is_only_counted: row.counted_since_ns.is_some() && row.counted_until_ns.is_none(),
                 self_ns: row.known_own(),
                 total_ns: row.some_total(),
                 mean_ns: row.mean(),
@@ -138,6 +146,12 @@ impl Picture {
                 p99_is_partial: latency.is_some_and(|latency| latency.is_partial(row.count)),
             }
         });
+        let number = |is_it: fn(&&MethodCalls) -> bool| {
+            let counted = profile.method_calls.iter();
+            counted.filter(is_it).count() as u64
+        };
+        let silent = number(|of| of.until_ns.is_some());
+        let lost = number(|of| of.since_ns.or(of.until_ns).is_some());
         let whole = view.overlaid();
         let calls = edges(&whole).into_iter().map(|edge| Calls {
             caller: edge.caller,
@@ -153,6 +167,8 @@ impl Picture {
             samples: profile.sampling.map_or(0, |sampling| sampling.samples),
             definitions: profile.methods.clone(),
             methods: methods.collect(),
+            only_counted: lost.saturating_sub(silent),
+            not_counted: silent,
             tree: branches(&whole, view.counts_only()),
             calls: calls.collect(),
             threads: threads(profile),
@@ -234,7 +250,7 @@ fn allocations(profile: &Profile, names: &[String]) -> Option<Vec<PlaceFigures>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{MethodCalls, ThreadTree, sampled_tree};
+    use crate::model::{ThreadTree, sampled_tree};
     use crate::{SampledNode, Sampling};
 
     /// Returns a profile with samples of `a.A.outer`, which calls `a.A.inner`, and with a thread

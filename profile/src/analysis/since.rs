@@ -26,6 +26,9 @@ pub fn since(earlier: &Profile, later: &Profile) -> Profile {
     header.duration_ns = header
         .duration_ns
         .saturating_sub(earlier.header.duration_ns);
+    header.attaching_ns = header
+        .attaching_ns
+        .saturating_sub(earlier.header.duration_ns);
     header.start_epoch_millis = header
         .start_epoch_millis
         .saturating_add_unsigned(earlier.header.duration_ns / 1_000_000);

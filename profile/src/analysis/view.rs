@@ -220,6 +220,8 @@ impl<'p> View<'p> {
         let mut counted = self.method_calls.iter();
         counted.any(|counted| counted.until_ns.is_some())
             || !self.is_sampled() && !self.counted_until.is_empty()
+            || self.method_calls.len() < self.profile.method_calls.len()
+                && !self.counted_since.is_empty()
     }
 
     /// Returns a method's name for people, with the number of its loaders.

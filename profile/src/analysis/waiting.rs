@@ -94,11 +94,12 @@ impl Waiting {
     }
 
     /// Chooses the threads that only waited in every run of both sides that has them, and marks
-    /// them for each side and run. A thread that worked in one of the runs is compared.
+    /// them for each side and run. A thread that worked in one of the runs is compared. Also returns a line that names
+    /// the chosen threads, and one that names the threads that only waited in some runs.
     pub(crate) fn in_all(
         sides: &[Vec<Cow<'_, Profile>>; 2],
         options: &Options<'_>,
-    ) -> (Option<String>, [Vec<Vec<bool>>; 2]) {
+    ) -> ([Option<String>; 2], [Vec<Vec<bool>>; 2]) {
         let found = sides.each_ref().map(|side| {
             let runs = side.iter().map(|profile| Waiting::of(profile, options));
             runs.collect::<Vec<(Waiting, Vec<bool>)>>()
@@ -125,14 +126,29 @@ impl Waiting {
                 names.extend(threads.filter(|name| !worked.contains(name)));
             }
         }
-        let line = (!names.is_empty()).then(|| {
-            let names: Vec<_> = names.iter().map(|name| printable(name)).collect();
-            format!(
-                "threads that only waited in all runs are not compared: {}",
-                names.join(", ")
-            )
+        let pairs = sides.iter().flatten().zip(found.iter().flatten());
+        let waited = pairs.flat_map(|(profile, (_, waited))| {
+            let pairs = profile.threads.iter().zip(waited);
+            pairs
+                .filter(|(_, waited)| **waited)
+                .map(|(thread, _)| &*thread.name)
         });
-        (line, left_out)
+        let in_some: BTreeSet<&str> = waited.filter(|name| worked.contains(name)).collect();
+        let line = |text: &str, names: BTreeSet<&str>| {
+            let printable: Vec<_> = names.iter().map(|name| printable(name)).collect();
+            (!names.is_empty()).then(|| format!("{text}: {}", printable.join(", ")))
+        };
+        let lines = [
+            line(
+                "threads that only waited in all runs are not compared",
+                names,
+            ),
+            line(
+                "with threads that loadhook report leaves out of a run in which they only waited",
+                in_some,
+            ),
+        ];
+        (lines, left_out)
     }
 
     /// Returns the line below a table; `None` if no thread was left out.

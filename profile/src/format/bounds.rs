@@ -14,20 +14,45 @@ pub(super) fn mark(is_most: bool, is_least: bool) -> &'static str {
 /// The mark before the calls of a method that was only counted from some moment on.
 pub(super) const COUNTED: &str = "‡";
 
-/// Returns the explanation of [`COUNTED`]. `first_ns` is the time at which the first of the marked methods lost its
-/// timing probes.
-pub(super) fn counted_only(first_ns: u64) -> String {
+/// Returns the explanation of [`COUNTED`]; `None` without marked methods. `moments` are the times at which the marked
+/// methods lost their timing probes, 0 for a method without timing probes in this profile.
+pub(super) fn counted_only(moments: impl Iterator<Item = u64> + Clone) -> Option<String> {
+    let has_none = moments.clone().any(|moment| moment == 0);
+    let lost = moments.filter(|moment| *moment > 0).min();
+    let lost = lost.map(|first| {
+        let first = after(first);
+        format!("lost its timing probes while the program ran, the first method {first}")
+    });
+    let what = match (lost, has_none) {
+        (None, false) => return None,
+        (None, true) => "had no timing probes in this profile: calls".to_owned(),
+        (Some(lost), false) => format!("{lost}: later calls"),
+        (Some(lost), true) => format!("{lost}, or had none in this profile: other calls"),
+    };
+    Some(format!(
+        "{COUNTED} {what} are counted but not timed, and their time is in their callers' self time"
+    ))
+}
+
+/// Returns the explanation of `≥` before calls that lack those after the loss of the timing probes. `what` stands behind
+/// the mark: `‡` or `calls`.
+pub(super) fn without_later(what: &str) -> String {
     format!(
-        "{COUNTED} lost its timing probes while the program ran, the first method {}: later calls are counted but not timed, and their time is in their callers' self time",
-        after(first_ns)
+        "≥ before {what}: without the calls that are only counted, because these are counted for all threads and callers together"
     )
 }
 
 /// Returns the mark before the calls of a method. `since_ns` and `until_ns` are the times of the loss of its timing
-/// probes and of its last probe.
-pub(super) fn calls_mark(since_ns: Option<u64>, until_ns: Option<u64>) -> &'static str {
+/// probes and of its last probe. `lacks_later` is true if calls after the loss of the timing probes are not in the
+/// number, because they are known for all threads and callers together only.
+pub(super) fn calls_mark(
+    since_ns: Option<u64>,
+    until_ns: Option<u64>,
+    lacks_later: bool,
+) -> &'static str {
     match (since_ns, until_ns) {
         (_, Some(_)) => mark(false, true),
+        (Some(_), None) if lacks_later => "≥‡",
         (Some(_), None) => COUNTED,
         (None, None) => "",
     }
@@ -46,8 +71,28 @@ pub(super) fn counted_until(first_ns: u64, is_sampled: bool) -> String {
     )
 }
 
+/// Returns the loss of probes in words, for the line of a method in a tree. A time of 0 stands for all times before the
+/// profile's start.
+pub(super) fn lost_probes(since_ns: Option<u64>, until_ns: Option<u64>) -> Option<String> {
+    let not_timed = |since| match since {
+        0 => "never timed".to_owned(),
+        since => format!("not timed {}", after(since)),
+    };
+    match (since_ns, until_ns) {
+        (None, None) => None,
+        (Some(since), None) => Some(format!("{}, only counted", not_timed(since))),
+        (_, Some(0)) => Some("neither timed nor counted".to_owned()),
+        (Some(since), Some(until)) if since < until => Some(format!(
+            "{}, not counted {}",
+            not_timed(since),
+            after(until)
+        )),
+        (_, Some(until)) => Some(format!("not timed or counted {}", after(until))),
+    }
+}
+
 /// Returns when something happened. 0 stands for all times before the profile's start.
-pub(super) fn after(ns: u64) -> String {
+fn after(ns: u64) -> String {
     match ns {
         0 => "before this profile began".to_owned(),
         ns => format!("after {}", units::time(ns as f64)),

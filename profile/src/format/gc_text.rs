@@ -13,7 +13,7 @@ pub(super) fn facts(profile: &Profile) -> Option<Vec<String>> {
     if all.pauses == 0 {
         return Some(vec!["no pauses of the garbage collector".to_owned()]);
     }
-    let elapsed_ns = profile.header.duration_ns;
+    let elapsed_ns = profile.header.watched_ns();
     Some(vec![
         format!(
             "{} of the garbage collector",

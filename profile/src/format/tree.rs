@@ -1,10 +1,14 @@
 //! The calling-context tree as text.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
+use super::bounds::{
+    COUNTED, calls_mark, counted_only, counted_until, lost_probes, mark, without_later,
+};
 use super::notes::{FEW_NOTES, write_sentences};
 use super::table::columns::{Column, NARROWEST_NAME, fitted, name_width, text_table};
 use super::table::methods::nothing;
@@ -14,7 +18,6 @@ use crate::analysis::options::Options;
 use crate::analysis::tree::{Entry, Step, Tree};
 use crate::analysis::view::View;
 use crate::format::allocation_text::unsized_remarks;
-use crate::format::bounds::{after, mark};
 use crate::model::Profile;
 use loadhook_text::java::shorten;
 use loadhook_text::units::{self, UNKNOWN, Unit};
@@ -45,6 +48,7 @@ pub(super) fn write(
             let deep = "N… stands for N levels above a call that do not fit into the width";
             write_sentences([deep], options.width, out)?;
         }
+        write_sentences(marks(&view, &lines), options.width, out)?;
     }
     let omitted = tree.entries.len() - lines.len();
     if omitted > 0 {
@@ -101,25 +105,11 @@ impl Line<'_> {
         view.shown(self.entry.method)
     }
 
-    /// Returns the text after the name of a method that lost probes while the program ran; else empty. In a tree of
-    /// samples these methods have all their samples.
+    /// Returns the text after the name of a method that lost probes while the program ran; else empty.
     fn lost_probes(&self, view: &View<'_>) -> String {
-        let method = self.entry.method;
-        let since = view.counted_since.get(&method).copied();
-        let until = view.counted_until.get(&method).copied();
-        match (since, until) {
-            _ if view.is_sampled() => String::new(),
-            (Some(since), Some(until)) if since < until => {
-                format!(
-                    " (not timed {}, not counted {})",
-                    after(since),
-                    after(until)
-                )
-            }
-            (_, Some(until)) => format!(" (not timed or counted {})", after(until)),
-            (Some(since), None) => format!(" (not timed {}, only counted)", after(since)),
-            (None, None) => String::new(),
-        }
+        let [since, until] = moments(view, self.entry);
+        let lost = lost_probes(since, until);
+        lost.map_or(String::new(), |lost| format!(" ({lost})"))
     }
 
     /// Returns whether the branch lines leave too few of `room` columns for the
@@ -145,6 +135,40 @@ impl Line<'_> {
             _ => format!("{branch}{}", shorten(&self.name(view), left)),
         }
     }
+}
+
+/// Returns the times at which the method of an entry lost its timing probes and its last probe. In a tree of samples
+/// these methods have all their samples, so they are not marked.
+fn moments(view: &View<'_>, entry: &Entry) -> [Option<u64>; 2] {
+    let of = |moments: &HashMap<u32, u64>| moments.get(&entry.method).copied();
+    match view.is_sampled() {
+        true => [None, None],
+        false => [of(&view.counted_since), of(&view.counted_until)],
+    }
+}
+
+/// Returns the mark of the times of an entry. A method that lost its timing probes has other calls on this path, maybe,
+/// which are not timed.
+fn time_mark(view: &View<'_>, entry: &Entry) -> &'static str {
+    let has_lost_probes = moments(view, entry).iter().any(Option::is_some);
+    mark(false, entry.weight.is_partial() || has_lost_probes)
+}
+
+/// Returns the explanations of the marks before calls.
+fn marks(view: &View<'_>, lines: &[Line<'_>]) -> Vec<String> {
+    let moments = lines.iter().map(|line| moments(view, line.entry));
+    let since = moments.clone().filter_map(|it| match it {
+        [since, None] => since,
+        _ => None,
+    });
+    let until = moments.filter_map(|[_, until]| until).min();
+    let counted = counted_only(since);
+    let without_later = counted.is_some().then(|| without_later(COUNTED));
+    let until = until.map(|first| counted_until(first, false));
+    [counted, without_later, until]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Returns the lines of the shown entries, callers before callees.
@@ -223,7 +247,11 @@ fn columns(view: &View<'_>, lines: &[Line<'_>]) -> Vec<Column> {
         let cells = lines.iter().map(|line| cell(line.entry));
         cells.collect::<Vec<_>>()
     };
-    let calls = cells(&|entry| units::count(entry.weight.count));
+    let calls = cells(&|entry| {
+        let [since, until] = moments(view, entry);
+        let mark = calls_mark(since, until, true);
+        format!("{mark}{}", units::count(entry.weight.count))
+    });
     if view.counts_only() {
         let share = |entry: &Entry| format!("{:.1} %", view.percent(entry.below));
         return vec![
@@ -235,7 +263,7 @@ fn columns(view: &View<'_>, lines: &[Line<'_>]) -> Vec<Column> {
     let totals = lines.iter().map(|line| line.entry.weight.total);
     let unit = Unit::for_largest(totals.fold(0.0, f64::max), view.quantity);
     let time = |entry: &Entry, time: Option<f64>| {
-        let least = mark(false, entry.weight.is_partial());
+        let least = time_mark(view, entry);
         let is_marked = entry.weight.is_estimated && !is_sampled;
         let estimated = if is_marked { "~" } else { "" };
         let number = |ns| format!("{least}{estimated}{}", unit.number(ns));

@@ -42,6 +42,9 @@ pub struct Header {
     pub start_epoch_millis: i64,
     /// Wall time from start to snapshot, in nanoseconds; in a merged profile, the sum over its processes.
     pub duration_ns: u64,
+    /// The first part of `duration_ns`, in which an attached agent changed classes. Probes already count in this part,
+    /// but samples are not taken. 0 for other agents.
+    pub attaching_ns: u64,
     /// Memory the tracker held in the program's heap, in bytes.
     pub tracker_bytes: u64,
     /// Calls counted in an overflow node because the tree was full.
@@ -93,6 +96,11 @@ pub struct ProbeCosts {
 }
 
 impl Header {
+    /// Returns the time for which the program was watched, in nanoseconds.
+    pub(crate) fn watched_ns(&self) -> u64 {
+        self.duration_ns.saturating_sub(self.attaching_ns)
+    }
+
     /// Returns all notes. The note for [`Header::not_ended`] comes first, if it applies.
     pub(crate) fn all_notes(&self) -> impl Iterator<Item = &str> {
         let not_ended = self.not_ended.then_some(NOT_ENDED);

@@ -161,6 +161,7 @@ fn header() -> Header {
         clock: Clock::Wall,
         start_epoch_millis: 1_763_600_000_123,
         duration_ns: 2_345 * MS,
+        attaching_ns: 0,
         tracker_bytes: 1_234_567,
         overflowed_calls: 77,
         probe: ProbeCosts {

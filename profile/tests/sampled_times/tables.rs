@@ -16,6 +16,57 @@ fn table_of_samples_on_a_narrow_terminal() {
     insta::assert_snapshot!(text(Format::Table, &shop(), &wide(80)));
 }
 
+/// Rows with large errors are hidden first, however much time they have. The line about them says how much.
+#[test]
+fn hidden_rows_tell_their_time() {
+    let top = |top| {
+        let options = Options {
+            top: Some(top),
+            ..wide(80)
+        };
+        text(Format::Table, &shop(), &options)
+    };
+    let few = top(2);
+    let told = "\n      8 more methods with 427 ms of self time (28.7 %); --top 10 shows them\n";
+    assert!(few.contains(told), "{few}");
+    let most = top(8);
+    assert!(most.contains("\n      2 more methods\n"), "{most}");
+    let mut uncertain = shop();
+    for node in uncertain
+        .threads
+        .iter_mut()
+        .flat_map(|thread| &mut thread.nodes)
+    {
+        node.variance *= 1e3;
+    }
+    let options = Options {
+        top: Some(1),
+        ..wide(80)
+    };
+    let text = text(Format::Table, &uncertain, &options);
+    assert!(text.contains("; --top 10 shows them\n"), "{text}");
+}
+
+/// An attached agent changes classes before it watches. That time is not a part of the time of watching.
+#[test]
+fn the_time_of_attaching_is_told_apart() {
+    let attached = |attaching_ns| {
+        let mut profile = shop();
+        profile.header.duration_ns = 4_000_000_000;
+        profile.header.attaching_ns = attaching_ns;
+        text(Format::Table, &profile, &wide(80))
+    };
+    let slow = attached(3_000_000_000);
+    let head = "\n1.00 s watched · 3.00 s before to change classes · times from samples\n";
+    assert!(slow.contains(head), "{slow}");
+    assert!(
+        slow.contains("\n1.49 s on a processor in 1.00 s elapsed"),
+        "{slow}"
+    );
+    let fast = attached(10_000_000);
+    assert!(fast.contains("\n3.99 s · times from samples · "), "{fast}");
+}
+
 /// If the terminal is narrow, the table keeps calls, self time, total time and method.
 #[test]
 fn table_of_samples_on_a_very_narrow_terminal() {

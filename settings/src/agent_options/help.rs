@@ -18,8 +18,9 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             counts them anyway)
   timing=sampled            count every call of each method, take times from
                             samples: about 1 ns a call (default)
-  timing=adaptive           count every call by caller; time each, but short
-                            hot calls only at random: 10 to 33 ns a call
+  timing=adaptive           count every call by caller, until the budget takes
+                            a method's timing probes; time each, but short hot
+                            calls only at random: 10 to 33 ns a call
   timing=exact              count and time every call by caller: two clock
                             readings for each call
   timing=count              count every call by caller, take no times: a little

@@ -98,10 +98,10 @@ impl Rows for Methods<'_> {
     fn cell(&self, row: usize, column: usize) -> String {
         let value = self.value(row, column);
         match (column, self.0.picture.has_latencies) {
-            (0, _) if self.at(row).is_some_and(|it| it.calls_are_least) => {
-                known(value, |calls| format!("≥{}", rate(calls)))
+            (0, _) => {
+                let mark = self.at(row).map_or("", lost_probes);
+                known(value, |calls| format!("{mark}{}", rate(calls)))
             }
-            (0, _) => known(value, rate),
             (3, true) if self.at(row).is_some_and(|it| it.p99_is_partial) => {
                 known(value, |ns| format!("†{}", time(ns)))
             }
@@ -116,6 +116,17 @@ impl Rows for Methods<'_> {
 
     fn method(&self, row: usize) -> Option<u32> {
         Some(self.at(row)?.method)
+    }
+}
+
+/// Returns the mark of the calls of a method that lost probes.
+fn lost_probes(figures: &MethodFigures) -> &'static str {
+    if figures.calls_are_least {
+        "≥"
+    } else if figures.is_only_counted {
+        "‡"
+    } else {
+        ""
     }
 }
 

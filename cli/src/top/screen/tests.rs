@@ -15,6 +15,7 @@ fn model() -> Model {
         method,
         calls,
         calls_are_least: false,
+        is_only_counted: false,
         self_ns: Some(self_ns),
         total_ns: Some(2.0 * self_ns),
         mean_ns,
@@ -53,6 +54,8 @@ fn model() -> Model {
             figures(1, Some(1_234_567), 4.5e8, Some(365.0)),
             figures(0, None, 2.5e8, None),
         ],
+        only_counted: 0,
+        not_counted: 0,
         tree: vec![branch(0, 0, 2.5e8, 1e9), branch(1, 1, 4.5e8, 4.5e8)],
         calls: vec![Calls {
             caller: Some(0),
@@ -155,8 +158,26 @@ fn calls_of_methods_that_lost_their_probes_are_lower_bounds() {
     calls/s ▼self %  total %      mean     last  method
  ≥1,234,567    45.0     90.0         –       ██  com.";
     assert!(text.contains(expected), "{text}");
+    // Methods that lost probes may have no calls in the interval, so they are told of in any case.
+    model.picture.not_counted = 3;
+    let text = screen_of(&model, "", (80, 24), &facts());
+    assert!(text.contains("  calls/s ≥1,234,567  "), "{text}");
+    let foot = |text: &str| text.lines().nth(22).map(str::to_owned);
+    assert_eq!(
+        foot(&text).as_deref(),
+        Some("--budget: 3 methods no longer counted (≥, –)")
+    );
+    model.picture.methods[0].calls_are_least = false;
+    model.picture.methods[0].is_only_counted = true;
+    model.picture.only_counted = 12_345;
+    let text = screen_of(&model, "", (80, 24), &facts());
+    assert!(text.contains("\n ‡1,234,567    45.0 "), "{text}");
+    assert_eq!(
+        foot(&text).as_deref(),
+        Some("--budget: 12,345 methods only counted (‡), 3 no longer counted (≥, –)")
+    );
     let help = screen("?", (80, 24), &facts());
-    let told = "  calls/s       counted calls, ≥ if counting stopped, – if not counted\n";
+    let told = "  calls/s       counted calls; ‡ not timed, ≥ counting stopped, – not counted\n";
     assert!(help.contains(told), "{help}");
 }
 
@@ -260,6 +281,7 @@ fn a_hundred_thousand_methods_can_be_shown() {
         method,
         calls: Some(u64::from(method)),
         calls_are_least: false,
+        is_only_counted: false,
         self_ns: Some(0.0),
         total_ns: None,
         mean_ns: None,

@@ -32,6 +32,9 @@ pub struct Comparison {
     pub(crate) quantity: Quantity,
     /// The line that names the threads left out because they only waited.
     pub(crate) waiting: Option<String>,
+    /// The line that names the threads that only waited in some runs. The sums of these runs have them, unlike in a report
+    /// of one profile.
+    pub(crate) waited_once: Option<String>,
 }
 
 /// A method on both sides of a comparison.
@@ -57,8 +60,10 @@ pub struct Cost {
     /// True if the calls were counted; false if the method is known from samples only.
     pub is_counted: bool,
     /// The time until which the calls were counted, see [`MethodCalls::until_ns`](crate::MethodCalls::until_ns).
-    /// `calls` is then a lower bound.
     pub counted_until_ns: Option<u64>,
+    /// Set when `calls` is a lower bound: the method lost its last probe, or the options leave out the calls that were
+    /// only counted.
+    pub calls_are_least: bool,
     /// Self time in nanoseconds; `None` if calls of other methods were timed, but no call of this method.
     pub self_ns: Option<f64>,
     /// Total time in nanoseconds; `None` under the same condition as `self_ns`.
@@ -88,6 +93,7 @@ impl Default for Cost {
             calls: 0,
             is_counted: true,
             counted_until_ns: None,
+            calls_are_least: false,
             self_ns: Some(0.0),
             total_ns: Some(0.0),
             timed_calls: 0,
@@ -160,7 +166,7 @@ pub fn compare(profiles: [&[Profile]; 2], options: &Options<'_>) -> Result<Compa
     let all = || sides.iter().flatten().map(Cow::as_ref);
     let timing = alike(&sides)?;
     let matching = Matching::of(all().map(|profile| &*profile.methods));
-    let (waiting, left_out) = Waiting::in_all(&sides, options);
+    let ([waiting, waited_once], left_out) = Waiting::in_all(&sides, options);
     let mut changes: Vec<Change> = Vec::new();
     let mut places: HashMap<Key<'_>, usize> = HashMap::new();
     let none = |side: usize| vec![Cost::default(); sides[side].len()];
@@ -222,6 +228,7 @@ pub fn compare(profiles: [&[Profile]; 2], options: &Options<'_>) -> Result<Compa
         headers: headers(&sides),
         quantity,
         waiting,
+        waited_once,
     })
 }
 
@@ -324,6 +331,7 @@ fn cost(row: &Row) -> Cost {
         calls: row.count,
         is_counted: row.known_calls().is_some(),
         counted_until_ns: row.counted_until_ns,
+        calls_are_least: row.counted_until_ns.is_some() || row.lacks_later_calls(),
         self_ns: row.known_own(),
         total_ns: row.some_total(),
         timed_calls: row.known_count,
@@ -383,7 +391,7 @@ impl Quantity {
     pub(crate) fn is_least(self, cost: &Cost) -> bool {
         match self {
             Quantity::SelfTime | Quantity::Total => cost.times_are_least,
-            Quantity::Calls => cost.counted_until_ns.is_some(),
+            Quantity::Calls => cost.calls_are_least,
             // Means and percentiles are those of the calls with known times.
             Quantity::Mean | Quantity::P99 => false,
         }

@@ -122,6 +122,7 @@ fn head(comparison: &Comparison, options: &Options<'_>, out: &mut dyn Write) -> 
             Sort::Calls => ("all objects", |objects| units::decimal(objects, 0)),
             _ => ("all bytes", |bytes| units::bytes(bytes.round() as u64)),
         };
+        let number = |_, value| number(value);
         let whole = sentences::whole(&comparison.whole, &comparison.plan, title, number);
         write_sentences(whole, options.width, out)?;
     }

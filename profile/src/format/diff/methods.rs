@@ -5,15 +5,17 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use super::cells::{SMALL, growth, is_listed, larger, percent, signed};
+use super::sentences::Side;
 use super::shared_json;
 use super::{groups, sentences};
 use crate::analysis::diff::Verdict;
 use crate::analysis::diff::methods::{Change, Comparison, Cost, Quantity};
 use crate::analysis::options::Options;
-use crate::format::bounds::{FEWER, counted_until, fewer, mark};
+use crate::format::bounds::{FEWER, counted_until, fewer, mark, without_later};
 use crate::format::json::latency;
 use crate::format::notes::{measured, write_sentences};
 use crate::format::table::columns::{Column, fitted, text_table};
+use crate::format::table::methods::ERROR;
 use crate::model::Timing;
 use loadhook_text::JsonWriter;
 use loadhook_text::units::{self, UNKNOWN, Unit};
@@ -34,11 +36,13 @@ pub fn write(
         return writeln!(out, "No instrumented method was called on either side");
     }
     head(comparison, options, out)?;
-    let shown = if comparison.plan.is_tested() {
+    let (shown, columns) = if comparison.plan.is_tested() {
         of_several_runs(comparison, options, out)?
     } else {
         of_single_runs(comparison, options, out)?
     };
+    // A narrow table lacks columns. Their marks are not explained.
+    let has_column = |title: &str| columns.iter().any(|column| column.title.starts_with(title));
     let left = comparison.changes.len() - shown.len();
     if left > 0 {
         let methods = units::counted(left as u64, "more method", "more methods");
@@ -49,20 +53,26 @@ pub fn write(
     if comparison.quantity == Quantity::P99 {
         write_sentences(partial(&shown), options.width, out)?;
     }
-    let until = least_calls(&shown);
+    let least_calls = match has_column("calls") {
+        true => least_calls(&shown, comparison.is_sampled()),
+        false => Vec::new(),
+    };
     let plan = &comparison.plan;
     if !plan.is_tested() && comparison.times().is_some() {
-        let calls = match until {
-            Some(_) => "Calls are exact but for ≥",
-            None => "Calls are exact",
+        let but = if least_calls.is_empty() {
+            ""
+        } else {
+            " but for ≥"
         };
-        let noise =
-            format!("{calls}. Times vary from run to run by more than their sampling error (±).");
+        let mark = if has_column(ERROR) { " (±)" } else { "" };
+        let noise = format!(
+            "Calls are exact{but}. Times vary from run to run by more than their sampling error{mark}."
+        );
         write_sentences([noise], options.width, out)?;
     }
-    write_sentences(least_times(comparison, &shown), options.width, out)?;
-    let until = until.map(|first| counted_until(first, comparison.is_sampled()));
-    write_sentences(until, options.width, out)?;
+    let least_times = least_times(comparison, &shown, &has_column);
+    write_sentences(least_times, options.width, out)?;
+    write_sentences(least_calls, options.width, out)?;
     let told = sentences::below(plan, &comparison.headers, "methods");
     write_sentences(told, options.width, out)
 }
@@ -82,10 +92,18 @@ fn head(comparison: &Comparison, options: &Options<'_>, out: &mut dyn Write) -> 
         Quantity::Calls => ("all calls", |calls| units::decimal(calls, 0)),
         _ => ("self time of all methods", units::time),
     };
-    let least = mark(false, comparison.whole.is_bound);
-    let number = |value| format!("{least}{}", text(value));
+    // Only the number of calls can be a lower bound: see `Comparison::whole`.
+    let number = |side: Side, value| {
+        let mut costs = comparison.changes.iter().flat_map(|change| match side {
+            Side::Before => &change.before,
+            Side::After => &change.after,
+        });
+        let is_least = comparison.whole.is_bound && costs.any(|cost| cost.calls_are_least);
+        format!("{}{}", mark(false, is_least), text(value))
+    };
     let whole = sentences::whole(&comparison.whole, &comparison.plan, what, number);
     write_sentences(whole, options.width, out)?;
+    write_sentences(&comparison.waited_once, options.width, out)?;
     writeln!(out)
 }
 
@@ -109,22 +127,35 @@ impl Comparison {
     }
 }
 
-/// Returns the time at which the first of the listed methods lost its last probe; `None` if all calls are counted.
-fn least_calls(shown: &[&Change]) -> Option<u64> {
+/// Returns the explanations of `≥` before calls; none if no listed number of calls has the mark. `is_sampled` is true if
+/// times come from samples.
+fn least_calls(shown: &[&Change], is_sampled: bool) -> Vec<String> {
     let costs = shown
         .iter()
         .flat_map(|change| change.before.iter().chain(&change.after));
-    costs.filter_map(|cost| cost.counted_until_ns).min()
+    let until = costs.clone().filter_map(|cost| cost.counted_until_ns).min();
+    let mut marked = costs.filter(|cost| cost.calls_are_least);
+    let lacks_later = marked.any(|cost| cost.counted_until_ns.is_none());
+    let told = [
+        until.map(|first| counted_until(first, is_sampled)),
+        lacks_later.then(|| without_later("calls")),
+    ];
+    told.into_iter().flatten().collect()
 }
 
-/// Returns the explanation of `≥` before times; `None` if no listed time has the mark.
-fn least_times(comparison: &Comparison, shown: &[&Change]) -> Option<String> {
+/// Returns the explanation of `≥` before times; `None` if no listed time has the mark. `has_column` returns whether
+/// the table has a column whose title begins with a text.
+fn least_times(
+    comparison: &Comparison,
+    shown: &[&Change],
+    has_column: impl Fn(&str) -> bool,
+) -> Option<String> {
     let quantity = if comparison.plan.is_tested() {
         comparison.quantity
     } else {
         comparison.times()?
     };
-    if quantity == Quantity::Calls {
+    if quantity == Quantity::Calls || !has_column(&format!("{}, ", quantity.title())) {
         return None;
     }
     let mut costs = shown
@@ -166,12 +197,12 @@ fn partial(shown: &[&Change]) -> Option<String> {
     })
 }
 
-/// Writes changes with their ratios; returns the changes that are listed.
+/// Writes changes with their ratios; returns the changes that are listed, and the columns for which there was room.
 fn of_several_runs<'c>(
     comparison: &'c Comparison,
     options: &Options<'_>,
     out: &mut dyn Write,
-) -> io::Result<Vec<&'c Change>> {
+) -> io::Result<(Vec<&'c Change>, Vec<Column>)> {
     let changes = &comparison.changes;
     let quantity = comparison.quantity;
     let small = match quantity {
@@ -223,7 +254,7 @@ fn of_several_runs<'c>(
     let verdicts: Vec<Verdict> = shown.iter().map(|c| c.judgement.verdict).collect();
     let columns = fitted(columns, &names, options.width);
     groups::write(&columns, "method", &names, &verdicts, options.width, out)?;
-    Ok(shown)
+    Ok((shown, columns))
 }
 
 /// Returns the calls of a side; `–` if a method's calls were not counted.
@@ -238,7 +269,7 @@ fn calls_of(change: &Change, side: &[Cost]) -> String {
 /// Returns the calls of runs: one number if all agree, else from the least to the most.
 fn calls(side: &[Cost]) -> String {
     let calls = side.iter().map(|cost| cost.calls);
-    let has_bound = side.iter().any(|cost| cost.counted_until_ns.is_some());
+    let has_bound = side.iter().any(|cost| cost.calls_are_least);
     let mark = mark(false, has_bound);
     match (calls.clone().min(), calls.max()) {
         (Some(least), Some(most)) if least != most => {
@@ -248,12 +279,12 @@ fn calls(side: &[Cost]) -> String {
     }
 }
 
-/// Writes calls, then times; returns the changes that are listed.
+/// Writes calls, then times; returns the changes that are listed, and the columns for which there was room.
 fn of_single_runs<'c>(
     comparison: &'c Comparison,
     options: &Options<'_>,
     out: &mut dyn Write,
-) -> io::Result<Vec<&'c Change>> {
+) -> io::Result<(Vec<&'c Change>, Vec<Column>)> {
     let all = &comparison.changes;
     let shown = &all[..all.len().min(options.top.unwrap_or(usize::MAX))];
     let cells = |cell: &dyn Fn(&Change) -> String| shown.iter().map(cell).collect::<Vec<_>>();
@@ -268,7 +299,7 @@ fn of_single_runs<'c>(
     let mut columns = vec![
         Column::new("calls before", 0, cells(&|c| calls_of(c, &c.before))),
         Column::new("after", 0, cells(&|c| calls_of(c, &c.after))),
-        Column::new("change", 0, cells(&grown)),
+        Column::new("change", 1, cells(&grown)),
         Column::new("%", 3, cells(&calls_percent)),
     ];
     if let Some(quantity) = comparison.times() {
@@ -277,7 +308,7 @@ fn of_single_runs<'c>(
     let names: Vec<&str> = shown.iter().map(|change| &*change.name).collect();
     let columns = fitted(columns, &names, options.width);
     text_table(&columns, "method", &names, options.width, out)?;
-    Ok(shown.iter().collect())
+    Ok((shown.iter().collect(), columns))
 }
 
 /// Returns the difference of calls in percent. Times are not exact enough for a percentage.
@@ -336,12 +367,13 @@ fn times(shown: &[Change], quantity: Quantity) -> Vec<Column> {
         error => unit.number(error),
     };
     let cells = |cell: &dyn Fn(&Change) -> String| shown.iter().map(cell).collect::<Vec<_>>();
-    let title = format!("{}, {}", quantity.title(), unit.name);
+    let (what, unit) = (quantity.title(), unit.name);
     let columns = [
-        Column::new(&title, 2, cells(&|c| told(&c.before))),
+        Column::new(&format!("{what}, {unit}"), 2, cells(&|c| told(&c.before))),
         Column::new("after", 2, cells(&|c| told(&c.after))),
-        Column::new("change", 0, cells(&change_of)),
-        Column::new("±", 0, cells(&shown_error)),
+        // The unit stands here, too, because a narrow table lacks the columns before.
+        Column::new(&format!("change, {unit}"), 0, cells(&change_of)),
+        Column::new(ERROR, 0, cells(&shown_error)),
     ];
     columns.into_iter().filter(Column::has_text).collect()
 }

@@ -74,16 +74,25 @@ fn is_one_after_the_other(headers: &[Vec<Header>; 2]) -> bool {
     }
 }
 
+/// A side of a comparison.
+#[derive(Clone, Copy)]
+pub(super) enum Side {
+    Before,
+    After,
+}
+
 /// Returns the line that says how all methods or places together changed. `what` names the value,
 /// `number` formats it.
 pub(super) fn whole(
     judgement: &Judgement,
     plan: &Plan,
     what: &str,
-    number: impl Fn(f64) -> String,
+    number: impl Fn(Side, f64) -> String,
 ) -> Option<String> {
     let (before, after) = judgement.before.zip(judgement.after)?;
-    let mut told = format!("{what}: {} before, {} after", number(before), number(after));
+    let [before, after] =
+        [(Side::Before, before), (Side::After, after)].map(|(side, value)| number(side, value));
+    let mut told = format!("{what}: {before} before, {after} after");
     if let Some(ratio) = judgement.ratio {
         let [estimate, low, high] =
             [ratio.estimate, ratio.low, ratio.high].map(super::groups::number);

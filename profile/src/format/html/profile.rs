@@ -1,5 +1,6 @@
 //! The data of the page of one profile.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
@@ -149,12 +150,19 @@ pub(super) fn sampling_facts(view: &View<'_>) -> Vec<String> {
 }
 
 /// Returns the methods whose calls were counted without their callers. Each has the number of calls, the time from
-/// which on they were only counted, and the time until which they were counted.
-fn method_calls(view: &View<'_>) -> Vec<(u32, u64, Option<u64>, Option<u64>)> {
+/// which on they were only counted, and the time until which they were counted. The number is missing if the options
+/// leave these calls out, of a method that may have other calls in the trees.
+fn method_calls(view: &View<'_>) -> Vec<(u32, Option<u64>, Option<u64>, Option<u64>)> {
+    let kept: HashSet<u32> = view.method_calls.iter().map(|of| of.method).collect();
     let counted = view.method_calls.iter();
-    counted
-        .map(|of| (of.method, of.calls, of.since_ns, of.until_ns))
-        .collect()
+    let counted = counted.map(|of| (of.method, Some(of.calls), of.since_ns, of.until_ns));
+    let moment = |moments: &HashMap<u32, u64>, method| moments.get(&method).copied();
+    let since = |method| moment(&view.counted_since, method);
+    let until = |method| moment(&view.counted_until, method);
+    let lost: BTreeSet<u32> = view.counted_since.keys().copied().collect();
+    let left_out = lost.into_iter().filter(|method| !kept.contains(method));
+    let left_out = left_out.map(|method| (method, None, since(method), until(method)));
+    counted.chain(left_out).collect()
 }
 
 /// Returns the methods with durations of calls: the method, the number of calls, and the percentiles in nanoseconds.

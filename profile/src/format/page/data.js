@@ -202,6 +202,8 @@ function addCounted(rows) {
     return rows.get(method);
   };
   for (const [method, calls] of threadChosen < 0 ? data.methodCalls : []) {
+    // Options have left out the calls of this method that no tree has.
+    if (calls === null) continue;
     const row = rowFor(method);
     row.counted = calls;
     if (!sampled) {
@@ -211,10 +213,11 @@ function addCounted(rows) {
   }
   // A method that lost probes has no times after that moment, and no calls after the loss of its last probe. Samples
   // cover all its time.
-  for (const [method, , since, until] of data.methodCalls) {
+  for (const [method, calls, since, until] of data.methodCalls) {
     const row = rows.get(method);
     if (!row) continue;
     if (since !== null) row.since = since;
+    row.lacksLater = threadChosen >= 0 || calls === null;
     if (until !== null) row.until = until;
     row.now.partial ||= !sampled && (since ?? until) !== null;
     row.now.callsAreLeast = !sampled && until !== null;

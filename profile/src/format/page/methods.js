@@ -42,10 +42,12 @@ const SAMPLED = [
 const sampledMean = ({ now, counted, until }) => (counted && now.total && until === undefined ? now.total / counted : null);
 /** Returns the counted calls of a method in a profile of samples; a dash where they were not counted. */
 const countedText = ({ counted, until }) => (counted === undefined || (until === 0 && !counted) ? "–" : (until === undefined ? "" : "≥") + grouped.format(counted));
+/** Returns the mark of the calls of a method that lost its timing probes, and counts still. */
+const lossMark = ({ now, since, lacksLater }) => (since === undefined || now.callsAreLeast ? "" : lacksLater ? "≥‡" : "‡");
 const COLUMNS = [
   ...(counts ? (difference ? [] : COUNTS) : difference ? CHANGES : TIMES),
   ...(difference ? [CHANGE_OF_CALLS] : []),
-  ...(sampled && !difference ? SAMPLED : [{ title: COUNTED, value: ({ now }) => now.calls, cell: ({ now, since }) => (since === undefined || now.callsAreLeast ? "" : "‡") + callCount(now) }]),
+  ...(sampled && !difference ? SAMPLED : [{ title: COUNTED, value: ({ now }) => now.calls, cell: (row) => lossMark(row) + callCount(row.now) }]),
   ...(counts || difference || sampled ? [] : [{ title: "mean", minor: true, value: ({ now }) => meanOf(now) ?? 0, cell: ({ now }) => meanText(now) }]),
   ...(difference ? [] : [{ title: "p99", minor: true, value: ({ latency }) => latency?.percentiles[P99] ?? -1, cell: ({ latency }) => (latency ? `${latency.isPartial ? "†" : ""}${time(latency.percentiles[P99])}` : "–"), when: (rows) => rows.some(({ latency }) => latency) }]),
   { title: "method", value: ({ method }) => methods.name[method], cell: ({ method }) => element("td", {}, nameOf(method)) },

@@ -25,8 +25,19 @@ function time(ns) {
   return `${fixed[digits].format(value)} ${name}`;
 }
 
+/** Returns the time for which the program was watched: without the time in which an agent that was attached changed classes. */
+const watchedNs = () => data.header.duration_ns - data.header.attaching_ns;
+
 /** Returns when a method lost probes. 0 stands for all times before the profile's start. */
 const afterText = (ns) => (ns ? `after ${time(ns)}` : "before this profile began");
+
+/** Returns the loss of timing probes in words. `moments` are the times of the loss; 0 stands for a method that had none. */
+function countedOnly(moments) {
+  const lost = moments.filter((ns) => ns > 0);
+  if (!lost.length) return "had no timing probes in this profile: calls";
+  const first = `lost its timing probes while the program ran, the first method ${afterText(Math.min(...lost))}`;
+  return lost.length < moments.length ? `${first}, or had none in this profile: other calls` : `${first}: later calls`;
+}
 
 /** Returns a date and time in UTC. */
 function utc(millis) {

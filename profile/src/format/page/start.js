@@ -31,7 +31,8 @@ function remarks() {
   const hasLeast = rows.some(({ now, before }) => isLeast(now) || isLeast(before));
   if (!ofBytes && !counts && hasLeast) made.push(`≥ lower bound: the time of some calls is unknown; means are of the other calls${difference ? "; a change of such times is not known" : ""}`);
   const since = rows.flatMap((row) => (row.since === undefined || row.until !== undefined ? [] : [row.since]));
-  if (since.length) made.push(`‡ lost its timing probes while the program ran, the first method ${afterText(Math.min(...since))}: later calls are counted but not timed, and their time is in their callers' self time`);
+  if (since.length) made.push(`‡ ${countedOnly(since)} are counted but not timed, and their time is in their callers' self time`);
+  if (since.length && (data.threads.length > 1 || data.methodCalls.some(([, calls]) => calls === null))) made.push("≥ before ‡: without the calls that are only counted, because these are counted for all threads and callers together");
   if (until.length) made.push(`≥ before calls: lost its last probe while the program ran, the first method ${afterText(Math.min(...until))}: later calls are not counted; ${sampled ? "their times are complete, but they have no mean" : "their time is in their callers' self time"}`);
   if (data.partlyCounted?.length) made.push("≥ before calls: lost probes while the program ran; later calls are not in this page, so a change of calls is not known");
   if (rows.some(({ latency }) => latency)) made.push("p99: 99 % of the calls take at most this long; the figures are at most a sixteenth too long");
@@ -73,8 +74,8 @@ function facts() {
   const measured = ofBytes ? (data.measure === "live" ? "allocations that are alive" : "allocations") : ofLocks ? "waits for monitors and locks that other threads held" : counts ? "calls counted, not timed" : sampled ? "times from samples" : `${header.clock} clock, ${header.timing} timing`;
   // Objects and waits of a method count for its callers, too.
   const outermost = [...tree.calleesOf(-1)].flatMap((node) => (isThread(tree.method[node]) ? [...tree.calleesOf(node)] : [node]));
-  const exact = data.methodCalls.reduce((sum, [, calls]) => sum + calls, 0);
-  const least = data.methodCalls.some(([, , , until]) => until !== null) ? "≥" : "";
+  const exact = data.methodCalls.reduce((sum, [, calls]) => sum + (calls ?? 0), 0);
+  const least = data.methodCalls.some(([, calls, , until]) => until !== null || calls === null) ? "≥" : "";
   const exactText = exact ? least + counted(exact, "call", "calls") : "calls not counted";
   const calls = hasTypes ? outermost.reduce((sum, node) => sum + tree.now.calls[node], 0) : methodRows().reduce((sum, { now }) => sum + now.calls, 0);
   const estimated = ofBytes && methodRows().some(({ now }) => now.estimated);
@@ -82,7 +83,7 @@ function facts() {
   const runs = difference && `${runsText(difference.runs[1])}, compared with ${runsText(difference.runs[0])} before`;
   return [
     header.start_epoch_millis ? utc(header.start_epoch_millis) : "",
-    time(header.duration_ns),
+    time(watchedNs()) + (header.attaching_ns > 0.01 * header.duration_ns ? ` watched, ${time(header.attaching_ns)} before to change classes` : ""),
     runs,
     ...(allocations ? [amountFacts()] : [measured, ...(sampled ? [exactText, ...data.samplingFacts] : [least + (estimated ? "~" : "") + callsText(calls)])]),
     data.threads.length && data.threadsText,

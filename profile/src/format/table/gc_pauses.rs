@@ -32,7 +32,7 @@ pub(super) fn write(
         Column::new(
             "%",
             0,
-            cells(&|row| share(row.total_ns, profile.header.duration_ns)),
+            cells(&|row| share(row.total_ns, profile.header.watched_ns())),
         ),
         Column::new(
             "longest",

@@ -8,7 +8,9 @@ use crate::analysis::method_rows::Row;
 use crate::analysis::options::{Explain, Options, Sort};
 use crate::analysis::view::View;
 use crate::analysis::waiting_methods::mostly_waiting;
-use crate::format::bounds::{calls_mark, counted_only, counted_until, mark};
+use crate::format::bounds::{
+    COUNTED, calls_mark, counted_only, counted_until, mark, without_later,
+};
 use crate::format::notes::{FEW_NOTES, measured, write_sentences};
 use crate::model::{Clock, Header, Method, Profile, Timing};
 use loadhook_text::clipped;
@@ -19,11 +21,14 @@ use loadhook_text::width::{joined, wrapped};
 /// The indent of the lines after the last method.
 const INDENT: &str = "      ";
 
+/// The time of attaching is only shown if it is a larger part than this of the whole time.
+const SHORT: f64 = 0.01;
+
 /// Only errors above this percentage of a time are shown.
 const NOTABLE_ERROR: f64 = 5.0;
 
 /// The title of the columns with standard errors.
-pub(super) const ERROR: &str = "±";
+pub(in crate::format) const ERROR: &str = "±";
 
 /// The line that explains the columns of errors.
 pub(super) const ERRORS: &str = "± standard error of the estimate, where above 5 %";
@@ -36,7 +41,7 @@ pub(super) fn write(
     let view = View::of_working_threads(profile, options);
     let mut rows = view.rows(options.sort);
     let all = rows.len();
-    rows.truncate(options.top.unwrap_or(all));
+    let hidden = rows.split_off(options.top.map_or(all, |top| top.min(all)));
     head(&view, options, out)?;
     let mut has_errors = false;
     if all == 0 {
@@ -47,13 +52,8 @@ pub(super) fn write(
         has_errors = columns.iter().any(|column| column.title == ERROR);
         let is_grey = |at: usize| options.grey && rows[at].is_mostly_error();
         partly_grey(&columns, "method", &names, options.width, &is_grey, out)?;
-        if options
-            .top
-            .is_some_and(|top| rows.len() == top && top < all)
-        {
-            let more = (all - rows.len()) as u64;
-            let methods = units::counted(more, "more method", "more methods");
-            writeln!(out, "      {methods}")?;
+        if let Some(line) = more(&view, &hidden, all) {
+            writeln!(out, "{}", wrapped(&line, INDENT, options.width))?;
         }
     }
     let waiting = [view.waiting.line(), mostly_waiting(&view, &rows)];
@@ -65,14 +65,23 @@ pub(super) fn write(
     let has_partial = rows
         .iter()
         .any(|row| row.is_partial() && row.some_total().is_some());
-    let marks = [estimated, has_errors, has_bounds, has_partial];
     let only_counted = rows.iter().filter(|row| row.counted_until_ns.is_none());
-    let counted_since = only_counted.filter_map(|row| row.counted_since_ns).min();
+    let lacks_later = only_counted.clone().any(Row::lacks_later_calls);
+    let counted_since = only_counted.filter_map(|row| row.counted_since_ns);
     let until = rows.iter().filter_map(|row| row.counted_until_ns).min();
+    let has_least_calls = lacks_later || until.is_some();
+    let marks = [
+        estimated,
+        has_errors,
+        has_bounds,
+        has_partial,
+        has_least_calls,
+    ];
     let first = [
         sampled::remark(&view, &rows),
-        order(&rows, options.sort),
-        counted_since.map(counted_only),
+        order(&rows, &hidden, options.sort),
+        counted_only(counted_since),
+        lacks_later.then(|| without_later(COUNTED)),
         until.map(|first| counted_until(first, view.is_sampled())),
     ];
     remarks(
@@ -90,9 +99,36 @@ pub(super) fn write(
     write_sentences(remedy, options.width, out)
 }
 
-/// Returns the remark about the order by self time; `None` if each self time in the table is at most the one above it.
-fn order(rows: &[Row], sort: Sort) -> Option<String> {
-    let times: Vec<f64> = rows.iter().filter_map(Row::known_own).collect();
+/// The share of the self time, in percent, from which on the line about hidden rows has the time.
+const NOTABLE_SHARE: f64 = 1.0;
+
+/// Returns the line about the rows that `--top` hides, which are the last of `all` rows; `None` if no row is hidden.
+/// Rows with large errors are hidden first, and may have most of the time.
+fn more(view: &View<'_>, hidden: &[Row], all: usize) -> Option<String> {
+    if hidden.is_empty() {
+        return None;
+    }
+    let methods = units::counted(hidden.len() as u64, "more method", "more methods");
+    let (part, text) = if view.counts_only() {
+        let calls = hidden.iter().map(|row| row.count).sum::<u64>();
+        (calls as f64, units::counted(calls, "call", "calls"))
+    } else {
+        let own: f64 = hidden.iter().filter_map(Row::known_own).sum();
+        (own, format!("{} of self time", units::time(own)))
+    };
+    let share = view.percent(part);
+    Some(if share < NOTABLE_SHARE {
+        methods
+    } else {
+        format!("{methods} with {text} ({share:.1} %); --top {all} shows them")
+    })
+}
+
+/// Returns the remark about the order by self time; `None` if each self time in the table is at most the one above it,
+/// and no `hidden` one is larger than the last.
+fn order(rows: &[Row], hidden: &[Row], sort: Sort) -> Option<String> {
+    let mut times: Vec<f64> = rows.iter().filter_map(Row::known_own).collect();
+    times.extend(hidden.iter().filter_map(Row::known_own).reduce(f64::max));
     let unit = unit(rows, Row::known_own);
     let rises = times
         .windows(2)
@@ -147,11 +183,8 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
     let calls = nodes.fold(view.counted(), |sum, entry| {
         sum.saturating_add(entry.weight.count)
     });
-    let mut facts = vec![
-        units::time(header.duration_ns as f64),
-        measured(header),
-        call_text(view, calls),
-    ];
+    let mut facts = duration(header);
+    facts.extend([measured(header), call_text(view, calls)]);
     // The tracker takes no memory if nothing is instrumented.
     if header.tracker_bytes > 0 {
         facts.push(format!("tracker {}", units::bytes(header.tracker_bytes)));
@@ -165,6 +198,20 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
         writeln!(out, "{}", joined(facts, options.width))?;
     }
     writeln!(out)
+}
+
+/// Returns the time for which the program was watched. If an agent took long to attach, this time is told apart.
+fn duration(header: &Header) -> Vec<String> {
+    let watched = units::time(header.watched_ns() as f64);
+    let attaching = header.attaching_ns as f64;
+    if attaching <= SHORT * header.duration_ns as f64 {
+        return vec![watched];
+    }
+    let attaching = units::time(attaching);
+    vec![
+        format!("{watched} watched"),
+        format!("{attaching} before to change classes"),
+    ]
 }
 
 /// Returns a text with the number of calls, if they were counted, and the number of shown threads.
@@ -220,7 +267,11 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
     let mut columns = vec![column("#", ranks.collect())];
     let calls = |row: &Row| match row.known_calls() {
         Some(calls) => {
-            let mark = calls_mark(row.counted_since_ns, row.counted_until_ns);
+            let mark = calls_mark(
+                row.counted_since_ns,
+                row.counted_until_ns,
+                row.lacks_later_calls(),
+            );
             format!("{mark}{}", units::count(calls))
         }
         None => units::UNKNOWN.to_owned(),
@@ -347,19 +398,24 @@ fn names(view: &View<'_>, rows: &[Row]) -> Vec<String> {
 pub(super) fn remarks(
     header: &Header,
     first: Vec<String>,
-    [estimated, has_errors, has_bounds, has_partial]: [bool; 4],
+    [
+        estimated,
+        has_errors,
+        has_bounds,
+        has_partial,
+        has_least_calls,
+    ]: [bool; 5],
     options: &Options<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut remarks = first;
     if estimated {
         let how = match header.timing {
-            Timing::Exact => {
-                "~ the estimated cost of reading the clock is subtracted; counts are exact"
-            }
-            _ => "~ estimated from a random sample of the calls; counts are exact",
+            Timing::Exact => "the estimated cost of reading the clock is subtracted",
+            _ => "estimated from a random sample of the calls",
         };
-        remarks.push(how.to_owned());
+        let but = if has_least_calls { " but for ≥" } else { "" };
+        remarks.push(format!("~ {how}; counts are exact{but}"));
     }
     if has_errors {
         remarks.push(ERRORS.to_owned());

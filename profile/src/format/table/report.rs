@@ -54,6 +54,6 @@ fn tables(profile: &Profile, options: &Options<'_>, out: &mut dyn Write) -> io::
     if has_times {
         Ok(())
     } else {
-        methods::remarks(&profile.header, Vec::new(), [false; 4], options, out)
+        methods::remarks(&profile.header, Vec::new(), [false; 5], options, out)
     }
 }

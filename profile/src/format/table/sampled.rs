@@ -26,7 +26,7 @@ pub(in crate::format) fn times(view: &View<'_>) -> Vec<String> {
     let waiting: f64 = entries
         .map(|entry| entry.weight.waiting.total_ns() as f64)
         .sum();
-    let elapsed = units::time(view.profile.header.duration_ns as f64);
+    let elapsed = units::time(view.profile.header.watched_ns() as f64);
     let mut times = vec![format!(
         "{} on a processor in {elapsed} elapsed",
         units::time(view.whole)

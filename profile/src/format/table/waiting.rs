@@ -35,7 +35,10 @@ pub fn write_waiting(
     let facts = [
         format!("{} of waiting in {}", units::time(whole), view.threads()),
         format!("{} on a processor", units::time(view.whole)),
-        format!("{} elapsed", units::time(profile.header.duration_ns as f64)),
+        format!(
+            "{} elapsed",
+            units::time(profile.header.watched_ns() as f64)
+        ),
     ];
     writeln!(out, "{}\n", joined(&facts, options.width))?;
     let shown = &places[..places.len().min(options.top.unwrap_or(usize::MAX))];

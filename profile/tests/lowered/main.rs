@@ -1,14 +1,13 @@
 //! Tests of methods that lost probes while the program ran, and whose calls or times were measured. From some moment on
 //! one method is only counted, and another one not even counted.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod differences;
 
 use common::{MS, node};
-use loadhook_profile::analysis::diff::Verdict;
-use loadhook_profile::analysis::diff::methods::compare;
-use loadhook_profile::format::diff::methods::{write, write_json};
-use loadhook_profile::format::{Format, Options, Sort, difference_page, pprof};
-use loadhook_profile::{MethodCalls, Profile, Timing, merge, since};
+use loadhook_profile::format::{Format, Options, difference_page, pprof};
+use loadhook_profile::{Method, MethodCalls, Profile, Timing, merge, since};
 use loadhook_testkit::browser::run;
 use serde_json::Value;
 
@@ -78,6 +77,12 @@ fn line(text: &str, method: &str) -> String {
 const ENDED: &str = "≥ before calls: lost its last probe while the program ran, the first method after 900 ms: later \
     calls are not counted; their time is in their callers' self time";
 
+const LOST: &str = "‡ lost its timing probes while the program ran, the first method after 500 ms: later calls are \
+    counted but not timed, and their time is in their callers' self time";
+
+const WITHOUT_LATER: &str = "≥ before ‡: without the calls that are only counted, because these are counted for all \
+    threads and callers together";
+
 #[test]
 fn a_table_marks_lower_bounds() {
     let table = common::text(Format::Table, &profile(), &narrow());
@@ -93,8 +98,8 @@ fn a_table_marks_lower_bounds() {
     );
     let told = words(&table);
     assert!(told.contains(ENDED), "{table}");
-    let counted = "‡ lost its timing probes while the program ran, the first method after 500 ms: ";
-    assert!(told.contains(counted), "{table}");
+    assert!(told.contains(LOST), "{table}");
+    assert!(!told.contains(WITHOUT_LATER), "{table}");
     let unmarked = common::text(Format::Table, &unlimited(), &narrow());
     assert!(
         !unmarked.contains('≥') && !unmarked.contains('‡'),
@@ -107,8 +112,8 @@ fn a_tree_tells_when_probes_were_lost() {
     let text = |profile: &Profile| common::text(Format::Tree, profile, &wide());
     let tree = text(&profile());
     for line in [
-        " X.counted (not timed after 500 ms, only counted)\n",
-        " X.ended (not timed after 300 ms, not counted after 900 ms)\n",
+        " ≥‡1,000  ├ X.counted (not timed after 500 ms, only counted)\n",
+        "  ≥7,000  └ X.ended (not timed after 300 ms, not counted after 900 ms)\n",
     ] {
         assert!(tree.contains(line), "{tree}");
     }
@@ -119,6 +124,88 @@ fn a_tree_tells_when_probes_were_lost() {
         tree.contains(" X.ended (not timed or counted after 900 ms)\n"),
         "{tree}"
     );
+    // A terminal of 80 columns has no room for the moments behind names.
+    let mut long = profile();
+    for method in &mut long.methods {
+        method.class = "com.example.orders.Pricing".into();
+    }
+    let tree = common::text(Format::Tree, &long, &narrow());
+    for (method, expected) in [
+        (".counted", "30.0 % ≥600.00 ≥600.00 ≥‡1,000 ├ "),
+        (".ended", "20.0 % ≥400.00 ≥400.00 ≥7,000 └ "),
+    ] {
+        assert!(line(&tree, method).starts_with(expected), "{tree}");
+    }
+    for legend in [LOST, WITHOUT_LATER, ENDED] {
+        assert!(words(&tree).contains(legend), "{tree}");
+    }
+    let unmarked = common::text(Format::Tree, &unlimited(), &narrow());
+    assert!(
+        !unmarked.contains('≥') && !unmarked.contains('‡'),
+        "{unmarked}"
+    );
+}
+
+/// A thread has only the calls that were timed, and so have methods that the focus only passes through.
+#[test]
+fn calls_without_those_that_were_only_counted_are_marked() {
+    let is_main = |name: &str| name == "main";
+    let of_thread = Options {
+        thread: Some(&is_main),
+        ..narrow()
+    };
+    let is_ended = |method: &Method| &*method.name == "ended";
+    let of_caller = |method: &Method| &*method.name == "main";
+    let table = common::text(Format::Table, &profile(), &of_thread);
+    assert!(table.contains(" · ≥8,001 calls in 1 thread"), "{table}");
+    assert!(
+        line(&table, "X.counted").contains(" ≥600.00 ≥‡1,000 600 µs "),
+        "{table}"
+    );
+    assert!(
+        line(&table, "X.ended").contains(" ≥400.00 ≥7,000 57.1 µs "),
+        "{table}"
+    );
+    for legend in [LOST, WITHOUT_LATER, ENDED] {
+        assert!(words(&table).contains(legend), "{table}");
+    }
+    let table = common::text(
+        Format::Table,
+        &profile(),
+        &Options {
+            focus: Some(&of_caller),
+            ..narrow()
+        },
+    );
+    assert!(line(&table, "X.counted").contains(" ≥‡1,000 "), "{table}");
+    assert!(words(&table).contains(WITHOUT_LATER), "{table}");
+    let table = common::text(
+        Format::Table,
+        &profile(),
+        &Options {
+            focus: Some(&is_ended),
+            ..narrow()
+        },
+    );
+    assert!(line(&table, "X.ended").contains(" ≥87,000 "), "{table}");
+    assert!(!words(&table).contains(WITHOUT_LATER), "{table}");
+}
+
+/// A constructor whose superclass has lost its timing probes gets none when its class is instrumented later.
+#[test]
+fn methods_that_never_had_timing_probes_did_not_lose_them() {
+    let mut never = profile();
+    never.method_calls[0].since_ns = Some(0);
+    let tree = common::text(Format::Tree, &never, &wide());
+    let told = " X.counted (never timed, only counted)\n";
+    assert!(tree.contains(told), "{tree}");
+    let told = "‡ had no timing probes in this profile: calls are counted but not timed, ";
+    assert!(words(&tree).contains(told), "{tree}");
+    never.method_calls[1].until_ns = None;
+    let table = words(&common::text(Format::Table, &never, &wide()));
+    let told =
+        "the first method after 300 ms, or had none in this profile: other calls are counted";
+    assert!(table.contains(told), "{table}");
 }
 
 #[test]
@@ -196,196 +283,8 @@ fn sums_and_parts_keep_the_moments() {
     let mut part = since(&earlier, &profile());
     part.threads[0].nodes = profile().threads[0].nodes.clone();
     let tree = common::text(Format::Tree, &part, &wide());
-    let told = " X.ended (not timed before this profile began, not counted after 500 ms)\n";
+    let told = " X.ended (never timed, not counted after 500 ms)\n";
     assert!(tree.contains(told), "{tree}");
-}
-
-fn differences(runs: [&[Profile]; 2], options: &Options<'_>) -> String {
-    let compared = compare(runs, options).expect("the profiles have one clock");
-    let mut out = Vec::new();
-    write(&compared, options, &mut out).expect("writing to memory cannot fail");
-    String::from_utf8(out).expect("the text is UTF-8")
-}
-
-/// Returns five runs of each side.
-fn five_runs(sides: [Profile; 2]) -> [Vec<Profile>; 2] {
-    sides.map(|side| {
-        let runs = vec![side; 5];
-        let named = runs.into_iter().enumerate().map(|(run, mut profile)| {
-            profile.header.process = run.to_string();
-            profile.header.start_epoch_millis = run as i64;
-            profile
-        });
-        named.collect()
-    })
-}
-
-/// Returns a profile whose method `ended` lost all its probes at once, at `until_ms`. Its calls had taken `self_ms`.
-fn silenced(until_ms: u64, self_ms: u64) -> Profile {
-    let whole = 1_000 * MS + self_ms * MS;
-    let mut profile = common::tree_of(
-        &["main", "ended"],
-        vec![
-            node(None, 0, 1, [whole, whole, self_ms * MS]),
-            node(Some(0), 1, 400, [self_ms * MS, self_ms * MS, 0]),
-        ],
-    );
-    profile.header.timing = Timing::Exact;
-    profile.header.duration_ns = 6_000 * MS;
-    profile.method_calls = vec![MethodCalls {
-        method: 1,
-        calls: 0,
-        since_ns: Some(until_ms * MS),
-        until_ns: Some(until_ms * MS),
-    }];
-    profile
-}
-
-const LEAST_TIMES: &str =
-    "≥ before times: the method lost its timing probes, so the change of its time is unknown";
-
-/// All calls that were counted were timed, but later calls were not.
-#[test]
-fn differences_of_least_times_are_unknown() {
-    let sides = [silenced(100, 20), silenced(5_000, 900)];
-    for sort in [Sort::SelfTime, Sort::Total] {
-        let options = Options {
-            sort,
-            width: 200,
-            ..Options::default()
-        };
-        let [before, after] = &sides;
-        let single = differences(common::pair(before, after), &options);
-        assert_eq!(
-            line(&single, "X.ended"),
-            "≥400 ≥400 – ≥20.00 ≥900.00 – X.ended",
-            "{single}"
-        );
-        assert!(words(&single).contains(LEAST_TIMES), "{single}");
-        assert!(!line(&single, "X.main").contains('≥'), "{single}");
-        let runs = five_runs(sides.clone());
-        let runs = [&runs[0][..], &runs[1][..]];
-        let several = differences(runs, &options);
-        assert_eq!(
-            line(&several, "X.ended"),
-            "≥20.00 ≥900.00 – – ≥400 ≥400 X.ended",
-            "{several}"
-        );
-        assert!(words(&several).contains(LEAST_TIMES), "{several}");
-        let compared = compare(runs, &options).expect("the profiles have one clock");
-        let of = |name: &str| {
-            let found = compared.changes.iter().find(|change| change.name == name);
-            found.expect("the method is compared").judgement
-        };
-        let ended = of("X.ended");
-        assert_eq!((ended.verdict, ended.is_bound), (Verdict::Untested, true));
-        assert_eq!((ended.ratio, ended.p, ended.q), (None, None, None));
-        // The method that kept its probes is tested.
-        assert!(!of("X.main").is_bound && of("X.main").p.is_some());
-        assert!(!compared.whole.is_bound && compared.whole.p.is_some());
-        let mut json = Vec::new();
-        write_json(&compared, &options, &mut json).expect("writing to memory cannot fail");
-        let json: Value = serde_json::from_slice(&json).expect("the text is JSON");
-        for method in json["methods"].as_array().expect("the field is a list") {
-            let is_least = method["method"] == "ended";
-            assert_eq!(method["before"][0]["times_are_least"], is_least, "{method}");
-            assert_eq!(method["after"][4]["times_are_least"], is_least, "{method}");
-        }
-    }
-    // Means are those of the timed calls. They are no bounds.
-    let by_mean = Options {
-        sort: Sort::Mean,
-        width: 200,
-        ..Options::default()
-    };
-    let [before, after] = &sides;
-    let means = differences(common::pair(before, after), &by_mean);
-    assert!(!words(&means).contains(LEAST_TIMES), "{means}");
-}
-
-/// A thread has only the calls of its tree, which were all timed. Its later calls are nowhere.
-#[test]
-fn times_in_a_thread_are_lower_bounds() {
-    let chosen = |name: &str| name == "main";
-    let options = Options {
-        thread: Some(&chosen),
-        width: 200,
-        ..Options::default()
-    };
-    let [before, after] = [unlimited(), profile()];
-    let text = differences(common::pair(&before, &after), &options);
-    assert_eq!(
-        line(&text, "X.counted"),
-        "1,000 1,000 0 600.00 ≥600.00 – X.counted",
-        "{text}"
-    );
-}
-
-#[test]
-fn differences_of_bounds_are_unknown() {
-    let [before, after] = [unlimited(), profile()];
-    let options = Options {
-        sort: Sort::Calls,
-        width: 200,
-        ..Options::default()
-    };
-    let single = differences(common::pair(&before, &after), &options);
-    assert!(
-        line(&single, "X.counted").starts_with("1,000 6,000 +5,000 +500.0 "),
-        "{single}"
-    );
-    assert!(
-        line(&single, "X.ended").starts_with("7,000 ≥87,000 – 400.00 "),
-        "{single}"
-    );
-    let order: Vec<&str> = single
-        .lines()
-        .filter_map(|line| line.split_once("X."))
-        .map(|(_, name)| name)
-        .collect();
-    assert_eq!(order, ["counted", "ended", "main"], "{single}");
-    assert!(
-        single.contains("all calls: ≥8,001 before, ≥93,001 after\n"),
-        "{single}"
-    );
-    assert!(single.contains("Calls are exact but for ≥. "), "{single}");
-    assert!(words(&single).contains(ENDED), "{single}");
-    let whole = differences(common::pair(&before, &before), &options);
-    assert!(
-        whole.contains("Calls are exact. ") && !whole.contains('≥'),
-        "{whole}"
-    );
-    // Lower bounds of many runs are no change either.
-    let runs = five_runs([before, after]);
-    let several = differences([&runs[0], &runs[1]], &options);
-    assert!(
-        line(&several, "X.counted").starts_with("1,000 6,000 6.00 "),
-        "{several}"
-    );
-    assert!(
-        line(&several, "X.ended").starts_with("7,000 ≥87,000 – – "),
-        "{several}"
-    );
-    assert!(words(&several).contains(ENDED), "{several}");
-    let compared = compare([&runs[0], &runs[1]], &options).expect("the profiles have one clock");
-    let ended = compared
-        .changes
-        .iter()
-        .find(|change| change.name == "X.ended")
-        .expect("the method is compared");
-    assert_eq!(ended.judgement.verdict, Verdict::Untested);
-    assert!(compared.whole.is_bound && compared.whole.p.is_none());
-    let mut json = Vec::new();
-    write_json(&compared, &options, &mut json).expect("writing to memory cannot fail");
-    let json: Value = serde_json::from_slice(&json).expect("the text is JSON");
-    assert_eq!(json["version"], 3);
-    let methods = json["methods"].as_array().expect("the field is a list");
-    let ended = methods
-        .iter()
-        .find(|method| method["method"] == "ended")
-        .expect("the method is compared");
-    assert_eq!(ended["before"][0]["counted_until_ns"], Value::Null);
-    assert_eq!(ended["after"][4]["counted_until_ns"], 900 * MS);
 }
 
 #[test]
