@@ -89,13 +89,13 @@ pub(crate) fn attach(
     if changes_classes && let Some(sampler) = &agent.sampler {
         sampler.note_loaded_classes(jni);
     }
-    let begun = Instant::now();
     // `current` is null, because the list of threads already has this thread, in which the JVM attaches agents.
     let figures = begin(agent, jni, tracker, Local::NULL, Pace::running(), leave)?;
     let _ = agent.attached.set(figures);
-    let watched_since = Instant::now();
-    let _ = agent.attaching.set(watched_since.duration_since(begun));
-    let _ = agent.watched_since.set(watched_since);
+    let _ = agent.watched_since.set(Instant::now());
+    if figures.batches > 0 {
+        let _ = agent.attaching.set(agent.start_time.elapsed());
+    }
     Ok(figures)
 }
 

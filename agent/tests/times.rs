@@ -33,12 +33,14 @@ fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
 /// Returns the total time of a method and its standard error, in nanoseconds.
 fn total(profile: &Profile, method: &str) -> (f64, f64) {
     let mut sum = (0.0, 0.0);
+    let counting = CountingCosts::of(profile);
     for thread in &profile.threads {
-        for (node, figure) in thread.nodes.iter().zip(figures(
-            &thread.nodes,
-            &profile.header,
-            &CountingCosts::of(&profile),
-        )) {
+        for (node, figure) in
+            thread
+                .nodes
+                .iter()
+                .zip(figures(&thread.nodes, &profile.header, &counting))
+        {
             if &*profile.methods[node.method as usize].name == method {
                 sum.0 += figure.total_ns;
                 sum.1 += figure.total_variance;

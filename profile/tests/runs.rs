@@ -255,6 +255,6 @@ fn waiting_is_not_compared() {
     let table = String::from_utf8(out).expect("the text is UTF-8");
     assert!(table.contains("not compared: idle-2\n"), "{table}");
     // A report of the first run leaves this thread out of its sum.
-    let told = "\nwith threads that loadhook report leaves out of a run in which they only waited: idle-1\n\n";
+    let told = "\nthe sums include threads that only waited in some of the runs: idle-1\n\n";
     assert!(table.contains(told), "{table}");
 }

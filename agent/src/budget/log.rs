@@ -91,7 +91,7 @@ const MOST_NAMED: usize = 5;
 /// legends of marks say since when, so the notes do not.
 pub(crate) fn only_counted(percent: u32, only_counted: u64, all: u64) -> String {
     format!(
-        "--budget {percent} %: {} of {} only counted by now, and timed as a part of their callers (--budget none times all calls)",
+        "--budget {percent} %: {} of {} only counted by now; their time is in their callers' self time (--budget none times all calls)",
         units::count(only_counted),
         units::counted(all, "method is", "methods are"),
     )
@@ -109,7 +109,7 @@ pub(crate) fn not_counted(percent: u32, names: &[String], is_sampled: bool) -> S
     };
     let times = match is_sampled {
         true => "",
-        false => ", and timed as a part of their callers",
+        false => "; their time is in their callers' self time",
     };
     format!(
         "--budget {percent} %: {} no longer counted{times} (--budget none counts all): {}{others}",
@@ -132,11 +132,11 @@ mod tests {
         );
         let note = not_counted(10, &names(7), false);
         assert!(note.ends_with(", a.B.m4 and 2 more"), "{note}");
-        let told = "7 methods are no longer counted, and timed as a part of their callers (";
+        let told = "7 methods are no longer counted; their time is in their callers' self time (";
         assert!(note.contains(told), "{note}");
         assert_eq!(
             only_counted(25, 4, 7),
-            "--budget 25 %: 4 of 7 methods are only counted by now, and timed as a part of their callers (--budget none times all calls)"
+            "--budget 25 %: 4 of 7 methods are only counted by now; their time is in their callers' self time (--budget none times all calls)"
         );
     }
 

@@ -162,7 +162,7 @@ fn add<'p>(
             });
             sum.calls = sum.calls.saturating_add(counted.calls);
             // From the earliest times on, some process only counted, or did not count.
-            sum.since_ns = [sum.since_ns, counted.since_ns].into_iter().flatten().min();
+            sum.since_ns = earliest(sum.since_ns, counted.since_ns);
             sum.until_ns = [sum.until_ns, counted.until_ns].into_iter().flatten().min();
         }
         if let Some(allocations) = &profile.allocations {
@@ -186,6 +186,13 @@ fn add<'p>(
     merged.locks = has_locks.then(|| locks.finish());
     merged.method_calls = calls.into_values().collect();
     Ok(merged)
+}
+
+/// Returns the earlier of two times at which a method lost its timing probes. 0 means that one of the profiles has no timed
+/// call, so the other time counts.
+fn earliest(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    let moments = [a, b].into_iter().flatten();
+    moments.min_by_key(|moment| moment.wrapping_sub(1))
 }
 
 /// Returns a note that live objects are left out, if only some of the profiles recorded them.

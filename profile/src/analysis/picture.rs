@@ -160,7 +160,10 @@ impl Picture {
             total_ns: edge.some_total(),
         });
         Picture {
-            duration_ns: profile.header.duration_ns as f64,
+            duration_ns: match view.is_sampled() {
+                true => profile.header.watched_ns(),
+                false => profile.header.duration_ns,
+            } as f64,
             is_sampled: view.is_sampled(),
             has_latencies: !profile.latencies.is_empty(),
             whole: view.whole,

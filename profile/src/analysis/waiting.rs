@@ -144,7 +144,7 @@ impl Waiting {
                 names,
             ),
             line(
-                "with threads that loadhook report leaves out of a run in which they only waited",
+                "the sums include threads that only waited in some of the runs",
                 in_some,
             ),
         ];

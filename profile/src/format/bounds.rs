@@ -75,7 +75,7 @@ pub(super) fn counted_until(first_ns: u64, is_sampled: bool) -> String {
 /// profile's start.
 pub(super) fn lost_probes(since_ns: Option<u64>, until_ns: Option<u64>) -> Option<String> {
     let not_timed = |since| match since {
-        0 => "never timed".to_owned(),
+        0 => "not timed in this profile".to_owned(),
         since => format!("not timed {}", after(since)),
     };
     match (since_ns, until_ns) {

@@ -10,8 +10,8 @@ pub struct MethodCalls {
     /// The exact number of calls until [`until_ns`](Self::until_ns).
     pub calls: u64,
     /// The time since the start, in nanoseconds, at which the method lost its timing probes. Calls before that time are
-    /// in the trees, too; the time of later calls is in the self time of their callers. `None` if all calls are
-    /// timed, or none. 0 if no call of the profile is timed, because the method lost its timing probes before, or got none:
+    /// in the trees, too; the time of later calls is in the self time of their callers. `None` for a method whose
+    /// calls are all timed, and in modes that time no call. 0 if no call of the profile is timed, because the method lost its timing probes before, or got none:
     /// a constructor gets none if those of the superclass have been taken out.
     pub since_ns: Option<u64>,
     /// The time since the start, in nanoseconds, at which the method lost its last probe. Later calls are counted

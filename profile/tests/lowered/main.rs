@@ -197,7 +197,7 @@ fn methods_that_never_had_timing_probes_did_not_lose_them() {
     let mut never = profile();
     never.method_calls[0].since_ns = Some(0);
     let tree = common::text(Format::Tree, &never, &wide());
-    let told = " X.counted (never timed, only counted)\n";
+    let told = " X.counted (not timed in this profile, only counted)\n";
     assert!(tree.contains(told), "{tree}");
     let told = "‡ had no timing probes in this profile: calls are counted but not timed, ";
     assert!(words(&tree).contains(told), "{tree}");
@@ -283,7 +283,7 @@ fn sums_and_parts_keep_the_moments() {
     let mut part = since(&earlier, &profile());
     part.threads[0].nodes = profile().threads[0].nodes.clone();
     let tree = common::text(Format::Tree, &part, &wide());
-    let told = " X.ended (never timed, not counted after 500 ms)\n";
+    let told = " X.ended (not timed in this profile, not counted after 500 ms)\n";
     assert!(tree.contains(told), "{tree}");
 }
 

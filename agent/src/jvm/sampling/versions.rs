@@ -42,15 +42,29 @@ impl Engine {
         if self.noted_address(method) != Some(address) {
             self.note_classes(jni, &[class]);
         }
-        if let Ok(class) = jni.global(class) {
+        let Ok(class) = jni.global(class) else {
+            return;
+        };
+        let since = Instant::now();
+        let is_listed = {
             let mut redefined = lock(&self.redefined);
             self.shared.methods.begin_filling();
-            redefined.push(Redefined {
-                class,
-                method,
-                address,
-                since: Instant::now(),
-            });
+            // A class is listed already if the JVM has refused its redefinition.
+            let mut listed = redefined.iter_mut();
+            let same = listed.find(|it| it.method == method && it.address == address);
+            let is_listed = same.map(|it| it.since = since).is_some();
+            if !is_listed {
+                redefined.push(Redefined {
+                    class,
+                    method,
+                    address,
+                    since,
+                });
+            }
+            is_listed
+        };
+        if is_listed {
+            jni.delete_global(class);
         }
     }
 
@@ -62,34 +76,25 @@ impl Engine {
             return;
         }
         let addresses = self.present_addresses(&under_way);
-        let (mut waiting, mut over) = (Vec::new(), Vec::new());
-        let mut moved = Vec::new();
-        for (class, present) in under_way.iter().zip(addresses) {
-            if present == Some(class.address) && class.since.elapsed() < LONGEST {
-                waiting.push(*class);
-                continue;
-            }
-            if self.is_unnoted(class, present) {
-                moved.push(class.class.local());
-            }
-            over.push(class.class);
-        }
+        let is_waiting = |(class, present): (&Redefined, &Option<usize>)| {
+            *present == Some(class.address) && class.since.elapsed() < LONGEST
+        };
+        let listed = || under_way.iter().zip(&addresses);
+        let stay: Vec<bool> = listed().map(is_waiting).collect();
+        let over: Vec<_> = listed().zip(&stay).filter(|(_, stays)| !**stays).collect();
+        let moved = over.iter().map(|(listed, _)| *listed);
+        let moved = moved.filter(|(class, present)| self.is_unnoted(class, **present));
+        let moved: Vec<_> = moved.map(|(class, _)| class.class.local()).collect();
         jni.framed(|jni| {
             jni.ensure_local_capacity();
             self.note_classes(jni, &moved);
         });
-        {
-            let mut redefined = lock(&self.redefined);
-            if redefined.len() < under_way.len() {
-                // The references were taken meanwhile, see `take_redefined`.
-                return;
-            }
-            waiting.extend_from_slice(&redefined[under_way.len()..]);
-            *redefined = waiting;
-        }
+        // Others were added meanwhile, behind these; only this thread takes classes away.
+        let mut stay = stay.iter();
+        lock(&self.redefined).retain(|_| stay.next().is_none_or(|stays| *stays));
         self.end_filling();
-        for class in over {
-            jni.delete_global(class);
+        for ((class, _), _) in over {
+            jni.delete_global(class.class);
         }
     }
 
@@ -102,7 +107,9 @@ impl Engine {
         }
         let addresses = self.present_addresses(&under_way);
         let mut classes = under_way.iter().zip(addresses);
-        classes.any(|(class, present)| self.is_unnoted(class, present))
+        classes.any(|(class, present)| {
+            present != Some(class.address) && self.is_unnoted(class, present)
+        })
     }
 
     /// Returns the present address of a method of each class; `None` for an address that cannot be read.

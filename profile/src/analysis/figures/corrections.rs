@@ -8,6 +8,10 @@ use crate::model::{Header, Node, Timing};
 /// measurement.
 pub(super) const COST_ERROR: f64 = 0.1;
 
+/// The cost of counting is at most this part of a node's own time. The calls that it stands for may be those of other
+/// callers, see `counting.rs`.
+const MOST_COUNTING: f64 = 0.5;
+
 /// Returns the share of a node's time that was spent in outermost calls. This share estimates the share of outermost
 /// calls among the node's calls.
 pub(super) fn share(node: &Node) -> f64 {
@@ -99,9 +103,14 @@ impl Corrections {
                 }
             }
         }
-        counting.add_to(&mut cost, nodes);
-        for (own, cost) in own.iter_mut().zip(&cost) {
-            *own -= cost;
+        let mut counted = vec![0.0; nodes.len()];
+        counting.add_to(&mut counted, nodes);
+        for ((own, cost), counted) in own.iter_mut().zip(&mut cost).zip(counted) {
+            *own -= *cost;
+            // More would be another caller's. Less than all is left, so the callees keep the times that they need.
+            let counted = counted.min(own.max(0.0) * MOST_COUNTING);
+            *own -= counted;
+            *cost += counted;
         }
         Corrections { own, cost }
     }

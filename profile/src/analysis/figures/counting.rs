@@ -2,19 +2,21 @@
 //!
 //! The later calls of such a method are counted, and their time is in the self time of their callers. The cost of
 //! counting is there, too. Counts have no callers, so the later calls are attributed as the calls before were: in
-//! proportion to the calls of each node.
+//! proportion to the calls of each node. That is wrong if a program's callers change, and for a sum of runs of which some
+//! kept the probes. So a node loses at most half of its own time. The calls of a recursion are attributed to the node
+//! above its outermost call. A part of a run in which a method has no timed call has no calls to attribute by, so
+//! nothing is subtracted there.
 
 use crate::model::{Node, Profile};
 
-/// Nanoseconds of a counted call that are subtracted. Counting is an increment in memory, which takes a cycle of the
-/// processor at least. Real programs showed 0.36 to 1.2, and a loop cannot tell which it is
-/// (docs/dev/performance.md), so only the least is subtracted.
+/// Nanoseconds of a counted call that are subtracted. This is less than all costs that were measured: real programs
+/// showed 0.36 to 1.2, and a loop cannot tell which it is (docs/dev/performance.md).
 const COUNT_NS: f64 = 0.3;
 
 /// For each method, the nanoseconds of counting that one call in the trees stands for. 0 for methods that kept their
 /// timing probes, and of methods that have no entry. The default is that of trees in which all methods kept them.
 #[derive(Debug, Default)]
-pub struct CountingCosts(Vec<f64>);
+pub struct CountingCosts(pub(super) Vec<f64>);
 
 impl CountingCosts {
     /// Returns the costs of the methods of a profile.

@@ -21,8 +21,8 @@
 //! nodes at and below the outermost recursive node, in proportion to the time that each spent in calls
 //! that went back up.
 //!
-//! **Calls that are only counted** from some moment on leave the cost of counting in their callers. The least that it can
-//! be is subtracted: see `figures/counting.rs`.
+//! **Calls that are only counted** from some moment on leave the cost of counting in their callers. A part of it is
+//! subtracted: see `figures/counting.rs`.
 //!
 //! **Never negative, and adding up.** Sampling errors can make callees seem to take longer than their
 //! caller. The walk goes from the roots down. If the callees of a node need more time than the node

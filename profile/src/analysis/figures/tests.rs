@@ -396,6 +396,35 @@ fn counting_is_taken_out_of_the_callers_that_kept_their_probes() {
     assert_eq!(figures[0].total_ns.round(), 18_500.0);
 }
 
+/// Before it lost its probes, most calls of a method came from the program's start; later calls came from elsewhere.
+#[test]
+fn counting_of_other_callers_takes_no_time_from_callees() {
+    let nodes = [
+        node(None, 1, [3000, 3000, 2550]),
+        Node {
+            method: 1,
+            ..node(Some(0), 1, [550, 550, 500])
+        },
+        Node {
+            method: 2,
+            ..node(Some(1), 1, [500, 500, 0])
+        },
+        Node {
+            method: 3,
+            ..node(Some(1), 1000, [0, 0, 0])
+        },
+        Node {
+            method: 4,
+            ..node(Some(0), 1, [2000, 2000, 0])
+        },
+    ];
+    let header = header(Timing::Exact, [0, 0, 0]);
+    let counting = CountingCosts(vec![0.0, 0.0, 0.0, 0.3, 0.0]);
+    let figures = super::figures(&nodes, &header, &counting);
+    let own: Vec<f64> = figures.iter().map(|figure| figure.self_ns).collect();
+    assert_eq!(own, [450.0, 25.0, 500.0, 0.0, 2000.0]);
+}
+
 prop_compose! {
     /// Generates any tree, consistent or not.
     fn any_nodes()(rows in proptest::collection::vec(
@@ -409,6 +438,7 @@ prop_compose! {
             variance: variance.saturating_sub(500_000) as f64 * 1e4,
             ticked_ns: ticked.saturating_sub(500_000),
             ticked_variance: ticked.saturating_sub(500_000) as f64 * 1e5,
+            method: parent % 3,
             ..node((at as u32).checked_sub(1 + parent % 7), calls, times)
         }).collect()
     }
@@ -421,11 +451,14 @@ proptest! {
         exact: bool,
         cpu: bool,
         costs in [0u64..50, 0..50, 0..50],
+        counting in [0.0..1e4, 0.0..1e4],
     ) {
         let timing = if exact { Timing::Exact } else { Timing::Adaptive };
         let mut header = header(timing, costs);
         header.clock = if cpu { Clock::Cpu } else { Clock::Wall };
-        let figures = figures(&nodes, &header);
+        // Methods 0 and 1 have lost their probes.
+        let counting = CountingCosts(vec![counting[0], counting[1], 0.0]);
+        let figures = super::figures(&nodes, &header, &counting);
         let mut below: Vec<f64> = figures.iter().map(|f| f.self_ns).collect();
         let mut roots = 0.0;
         for (at, node) in nodes.iter().enumerate().rev() {

@@ -70,7 +70,7 @@ pub fn write(
         );
         write_sentences([noise], options.width, out)?;
     }
-    let least_times = least_times(comparison, &shown, &has_column);
+    let least_times = least_times(comparison, &shown, has_column);
     write_sentences(least_times, options.width, out)?;
     write_sentences(least_calls, options.width, out)?;
     let told = sentences::below(plan, &comparison.headers, "methods");
@@ -392,6 +392,7 @@ pub fn write_json(
     let cost = |cost: &Cost| {
         json!({
             "calls": cost.is_counted.then_some(cost.calls),
+            "calls_are_least": cost.calls_are_least,
             "counted_until_ns": cost.counted_until_ns,
             "self_ns": cost.self_ns.map(whole),
             "total_ns": cost.total_ns.map(whole),

@@ -149,10 +149,13 @@ pub(super) fn sampling_facts(view: &View<'_>) -> Vec<String> {
     sampling.flat_map(sampled::facts).collect()
 }
 
+/// A method, its counted calls, since when they were only counted, and until when.
+type CountedCalls = (u32, Option<u64>, Option<u64>, Option<u64>);
+
 /// Returns the methods whose calls were counted without their callers. Each has the number of calls, the time from
 /// which on they were only counted, and the time until which they were counted. The number is missing if the options
 /// leave these calls out, of a method that may have other calls in the trees.
-fn method_calls(view: &View<'_>) -> Vec<(u32, Option<u64>, Option<u64>, Option<u64>)> {
+fn method_calls(view: &View<'_>) -> Vec<CountedCalls> {
     let kept: HashSet<u32> = view.method_calls.iter().map(|of| of.method).collect();
     let counted = view.method_calls.iter();
     let counted = counted.map(|of| (of.method, Some(of.calls), of.since_ns, of.until_ns));

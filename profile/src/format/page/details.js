@@ -70,7 +70,7 @@ function details(method, node = -1) {
   else if (methods.loader[method]) facts.push(`loader ${methods.loader[method]}`);
   const row = rowOf(method);
   if (sampled && row?.counted) facts.push(`${row.until === undefined ? "" : "≥"}${counted(row.counted, "call", "calls")}`);
-  if (row?.since !== undefined) facts.push(`${row.since ? `not timed ${afterText(row.since)}` : "never timed"}${row.until === undefined ? ", only counted" : ""}`);
+  if (row?.since !== undefined) facts.push(`${row.since ? `not timed ${afterText(row.since)}` : "not timed in this profile"}${row.until === undefined ? ", only counted" : ""}`);
   if (row?.until !== undefined) facts.push(`not counted ${afterText(row.until)}`);
   if (row?.waiting) facts.push(`waiting ${time(row.waiting)}, callees included`);
   $("details-facts").textContent = facts.join(" · ");

@@ -22,8 +22,9 @@ function remarks() {
   if (difference && some((cost) => !cost.calls)) made.push("Methods that are gone have no width; the table of methods lists them");
   if (!rows.length) made.push(hasTypes ? nothingDrawn() : "No instrumented method was called");
   const until = rows.flatMap((row) => (row.until === undefined ? [] : [row.until]));
-  if (sampled) made.push(`Times are processor time by samples. Calls are exact${until.length ? " but for ≥" : ""}, of all threads and callers together; – where not counted`);
-  else if (some((cost) => cost.estimated)) made.push(ofBytes ? "~ estimated from a random sample of the allocations" : header.timing === "exact" ? "~ the estimated cost of reading the clock is subtracted; counts are exact" : "~ estimated from a random sample of the calls; counts are exact");
+  const but = until.length || data.methodCalls.some(([, calls]) => calls === null) ? " but for ≥" : "";
+  if (sampled) made.push(`Times are processor time by samples. Calls are exact${but}, of all threads and callers together; – where not counted`);
+  else if (some((cost) => cost.estimated)) made.push(ofBytes ? "~ estimated from a random sample of the allocations" : header.timing === "exact" ? `~ the estimated cost of reading the clock is subtracted; counts are exact${but}` : `~ estimated from a random sample of the calls; counts are exact${but}`);
   if (some((cost) => cost.estimated)) made.push("± standard error; hatched in graphs and faint in tables: more than half of the value is error");
   if (some((cost) => cost.bound)) made.push("≤ upper bound: recursive calls may be counted twice");
   made.push(...((allocations ?? data).unsized));

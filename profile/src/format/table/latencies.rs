@@ -39,7 +39,7 @@ pub fn write_latencies(
         return writeln!(out, "{}", no_rows(&view, &called, options));
     }
     let facts = [
-        units::time(profile.header.duration_ns as f64),
+        units::time(profile.header.watched_ns() as f64),
         measured(&profile.header),
         units::counted(rows.len() as u64, "method", "methods"),
     ];

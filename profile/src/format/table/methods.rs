@@ -110,7 +110,9 @@ fn more(view: &View<'_>, hidden: &[Row], all: usize) -> Option<String> {
     }
     let methods = units::counted(hidden.len() as u64, "more method", "more methods");
     let (part, text) = if view.counts_only() {
-        let calls = hidden.iter().map(|row| row.count).sum::<u64>();
+        let calls = hidden
+            .iter()
+            .fold(0_u64, |sum, row| sum.saturating_add(row.count));
         (calls as f64, units::counted(calls, "call", "calls"))
     } else {
         let own: f64 = hidden.iter().filter_map(Row::known_own).sum();
@@ -242,7 +244,7 @@ pub(in crate::format) fn sum_over_threads(view: &View<'_>) -> Vec<String> {
         format!(
             "{} in {} elapsed",
             units::time(view.whole),
-            units::time(header.duration_ns as f64)
+            units::time(header.watched_ns() as f64)
         ),
     ];
     if header.clock == Clock::Wall {
