@@ -133,6 +133,7 @@ fn the_json_is_as_documented() {
             ("timing", &|v| v == "exact"),
             ("clock", &|v| v == "wall"),
             ("start_epoch_millis", &is_number),
+            ("attaching_ns", &is_number),
             ("duration_ns", &is_number),
             ("explained", &is_list),
             ("tracker_bytes", &is_number),

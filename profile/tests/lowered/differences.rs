@@ -155,7 +155,7 @@ fn differences_of_bounds_are_unknown() {
         .filter_map(|line| line.split_once("X."))
         .map(|(_, name)| name)
         .collect();
-    assert_eq!(order, ["counted", "ended", "main"], "{single}");
+    assert_eq!(order, ["counted", "main", "ended"], "{single}");
     assert!(
         single.contains("all calls: 8,001 before, ≥93,001 after\n"),
         "{single}"
