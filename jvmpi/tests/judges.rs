@@ -105,49 +105,41 @@ fn monitors(feature: u32) -> Result<()> {
 /// Exits of locks that are always contended are of threads that have left them. At most one comes before a thread
 /// enters after a wait. It is missing only if the JVM does not say who had the lock.
 fn hot_lock(feature: u32) -> Result<()> {
-    one_hot_lock(feature)?;
-    hot_locks(Run::new(feature, "hot_lock", ""), &["3000", "2"], ENOUGH, 2)
+    hot_locks(feature, &["1500", "1"])?;
+    hot_locks(feature, &["1500", "2"])
 }
 
-fn one_hot_lock(feature: u32) -> Result<()> {
-    hot_locks(Run::new(feature, "hot_lock", ""), &["3000", "1"], ENOUGH, 2)
-}
-
-/// The number of waits from which on the number of exits says something.
-const ENOUGH: i64 = 20;
-
-/// Runs the judge of hot locks. There are `least` waits at least, and an exit for one wait in `most` if there are enough.
-fn hot_locks(run: Run, arguments: &[&str], least: i64, most: i64) -> Result<()> {
-    let output = run.program("JudgedHot", arguments).judged(1)?;
+/// Runs the judge of hot locks. There is an exit for three in four of the waits for which the judge held the lock up.
+fn hot_locks(feature: u32, arguments: &[&str]) -> Result<()> {
+    let mut run = Run::new(feature, "hot_lock", "").program("JudgedHot", arguments);
+    if arguments.contains(&"virtual") {
+        run = run.virtual_threads().jvm(&[CARRIERS]);
+    }
+    let output = run.judged(1)?;
     agree(&output, &["total holds"])?;
     let numbers = numbers(&String::from_utf8_lossy(&output.stderr))?;
-    let [enters, exits] = ["total enters", "total exits"].map(|name| numbers[name]);
-    // On a quiet and on a busy machine nearly all were there.
+    let names = ["total enters", "total exits", "total sure waits"];
+    let [enters, exits, sure] = names.map(|name| numbers[name]);
+    // Some of these threads asked for the owner just before the lock was held up, so not all waits have exits. From
+    // JDK 23 on, the JVM does not always tell which virtual thread owns a monitor, and a tenth is missing.
     ensure!(
-        enters >= least && exits <= enters && (enters < ENOUGH || most * exits >= enters),
-        "{arguments:?}: {enters} enters, {exits} exits"
+        sure >= 500 && exits <= enters && 4 * exits >= 3 * sure,
+        "JDK {feature}, {arguments:?}: {enters} enters, {exits} exits, {sure} sure waits"
     );
     Ok(())
 }
 
 #[test]
 fn hot_lock_on_11_and_21() -> Result<()> {
-    one_hot_lock(11)?;
-    one_hot_lock(21)
+    hot_locks(11, &["1500", "1"])?;
+    hot_locks(21, &["1500", "1"])
 }
 
-/// From JDK 23 on, the JVM does not tell which virtual thread owns a monitor. So more exits are missing.
 #[test]
 fn hot_locks_of_virtual_threads() -> Result<()> {
     for feature in [21, 25] {
-        for locks in ["1", "2"] {
-            let run = Run::new(feature, "hot_lock", "").virtual_threads();
-            let run = run.jvm(&[CARRIERS]);
-            let most = if feature < 23 { 2 } else { 10 };
-            // A virtual thread often has the lock before it would wait: 15 waits in 12,000 rounds were seen.
-            hot_locks(run, &["3000", locks, "virtual"], 1, most)
-                .with_context(|| format!("JDK {feature}"))?;
-        }
+        hot_locks(feature, &["1500", "1", "virtual"])?;
+        hot_locks(feature, &["1500", "2", "virtual"])?;
     }
     Ok(())
 }

@@ -7,6 +7,10 @@
  * - it comes at most once for each time that the thread held the lock;
  * - at most one comes before each MONITOR_CONTENDED_ENTERED of the lock.
  *
+ * How often threads meet at a lock depends on the scheduler. So in every second block of entries of `hold`, the judge
+ * returns only when another thread has begun to wait for the lock, and lets that one have the lock next. Such a wait is
+ * sure, because its thread could ask for the owner of the lock while there was one.
+ *
  * The layer holds up a thread for an exit that another thread is sending, but no longer than PATIENCE. If the sending
  * thread gets no processor for so long, the exit comes late. So a few late exits are no fault for each thread that was
  * held up as long: a late exit can also make the next exits of its thread and of its lock look wrong.
@@ -17,36 +21,42 @@
 
 static const char *const judge = "hot_lock";
 
-enum { MOST_LOCKS = 4, MOST_FIGHTERS = 16, LATE_EXITS_OF_DELAY = 3 };
+enum { MOST_LOCKS = 4, MOST_FIGHTERS = 16, FIGHTERS = 4, LATE_EXITS_OF_DELAY = 3, BLOCK = 32 };
 
 /* In seconds, as in `announcing.rs`. */
 static const double PATIENCE = 0.1;
+
+/* The longest wait for another thread, in seconds. */
+static const double LONGEST_MEETING = 60;
 
 /* What a thread does with a lock. Numbers count the times that the lock was held. */
 typedef struct {
     volatile long came; /* the number when the thread came to the lock last */
     volatile long held; /* the number that the thread had last */
     volatile int is_told; /* true if the exit of that time was told */
+    int has_met; /* true if another thread waited that time, and is to have the lock next */
 } Visit;
 
 typedef struct {
     JNIEnv *env;
     Visit visits[MOST_LOCKS];
     volatile jobjectID entering; /* the lock that the thread waits to enter */
+    volatile int is_absent; /* true while the thread cannot begin to wait for a lock, though it does not wait */
     double since; /* the time of the thread's last event but exits */
 } Fighter;
 
 typedef struct {
     jobjectID id;
     volatile long holds;
+    volatile int is_meeting; /* true while the owner waits until another thread waits for the lock */
     int exits; /* since the last MONITOR_CONTENDED_ENTERED */
 } Lock;
 
 static Lock locks[MOST_LOCKS];
 static Fighter fighters[MOST_FIGHTERS];
 static volatile int lock_count, fighter_count;
-static long enters, entereds, exits, delays, late_exits;
-static jmethodID fight, hold;
+static long enters, entereds, exits, sure_waits, delays, late_exits;
+static jmethodID fight, hold, end;
 static JavaVM *jvm;
 
 /* Returns the lock with this id, and makes it if there is none. */
@@ -113,18 +123,81 @@ static void expect_late(int is_right, const char *complaint) {
     }
 }
 
+/* Returns whether another thread may begin to wait for a lock. */
+static int may_come(Fighter *but) {
+    for (int i = 0; i < fighter_count; i++) {
+        Fighter *other = &fighters[i];
+        if (other != but && !other->entering && !other->is_absent) {
+            return 1;
+        }
+    }
+    return fighter_count < FIGHTERS;
+}
+
+static int is_awaited(Lock *lock) {
+    for (int i = 0; i < fighter_count; i++) {
+        if (fighters[i].entering == lock->id) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Waits a little, unless the calling thread has waited for too long since `began`. */
+static int goes_on(double began) {
+    if (seconds() - began > LONGEST_MEETING) {
+        complain("no other thread came to the lock");
+        return 0;
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    return 1;
+}
+
+/* Waits until another thread begins to wait for a lock, which the calling thread owns, or none can. */
+static void meet(Fighter *fighter, Visit *visit, Lock *lock) {
+    double began = seconds();
+    fighter->is_absent = 1;
+    __sync_lock_test_and_set(&lock->is_meeting, 1);
+    while (lock->is_meeting && may_come(fighter) && goes_on(began)) {
+    }
+    __sync_bool_compare_and_swap(&lock->is_meeting, 1, 0);
+    visit->has_met = is_awaited(lock);
+    fighter->is_absent = 0;
+}
+
+/* Waits until another thread owns a lock, which it waited for when the calling thread had the lock last. */
+static void give_way(Visit *visit, Lock *lock) {
+    double began = seconds();
+    while (lock->holds == visit->held && goes_on(began)) {
+    }
+    visit->has_met = 0;
+}
+
 static void on_entry(JVMPI_Event *event) {
     jmethodID method = event->u.method_entry2.method_id;
+    if (method == end) {
+        me(event->env_id)->is_absent = 1;
+        return;
+    }
+    if (method != fight && method != hold) {
+        return;
+    }
+    Fighter *fighter = me(event->env_id);
+    int number = lock_of(event->u.method_entry2.obj_id);
+    Lock *lock = &locks[number];
+    Visit *visit = &fighter->visits[number];
     if (method == fight) {
-        int lock = lock_of(event->u.method_entry2.obj_id);
-        Fighter *fighter = me(event->env_id);
-        fighter->visits[lock].came = locks[lock].holds;
+        if (visit->has_met) {
+            give_way(visit, lock);
+        }
+        visit->came = lock->holds;
         fighter->since = seconds();
-    } else if (method == hold) {
-        int lock = lock_of(event->u.method_entry2.obj_id);
-        Visit *visit = &me(event->env_id)->visits[lock];
-        visit->is_told = 0;
-        visit->held = ++locks[lock].holds;
+        return;
+    }
+    visit->is_told = 0;
+    visit->held = ++lock->holds;
+    if (visit->held / BLOCK % 2 == 0) {
+        meet(fighter, visit, lock);
     }
 }
 
@@ -171,6 +244,9 @@ static void on_monitor(JVMPI_Event *event) {
         EXPECT(!fighter->entering, "MONITOR_CONTENDED_ENTER twice in one thread");
         fighter->entering = object;
         __sync_fetch_and_add(&enters, 1);
+        if (__sync_bool_compare_and_swap(&locks[lock].is_meeting, 1, 0)) {
+            __sync_fetch_and_add(&sure_waits, 1);
+        }
         return;
     }
     EXPECT(fighter->entering == object, "MONITOR_CONTENDED_ENTERED without _ENTER");
@@ -181,11 +257,12 @@ static void on_monitor(JVMPI_Event *event) {
 
 static void on_load(JVMPI_Event *event) {
     on_class_load(event);
-    if (strcmp(event->u.class_load.class_name, "JudgedHot$Lock") == 0) {
+    if (strncmp(event->u.class_load.class_name, "JudgedHot$", 10) == 0) {
         for (int i = 0; i < event->u.class_load.num_methods; i++) {
             JVMPI_Method *method = &event->u.class_load.methods[i];
             *(strcmp(method->method_name, "fight") == 0 ? &fight
               : strcmp(method->method_name, "hold") == 0 ? &hold
+              : strcmp(method->method_name, "end") == 0  ? &end
                                                          : &(jmethodID){0}) = method->method_id;
         }
     }
@@ -196,6 +273,7 @@ static void on_shut_down(void) {
     EXPECT(late_exits <= LATE_EXITS_OF_DELAY * delays, "%ld wrong exits, but only %ld delays", late_exits, delays);
     total("enters", enters);
     total("exits", exits);
+    total("sure waits", sure_waits);
     long holds = 0;
     for (int i = 0; i < lock_count; i++) {
         holds += locks[i].holds;
