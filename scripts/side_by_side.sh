@@ -5,7 +5,8 @@
 #   side_by_side.sh FOLDER PROGRAM [ARGUMENT...]
 #
 # The pipe FOLDER/free has a line for each program that may start. A program that ends prints its output, all at once,
-# and gives its line back. The file FOLDER/failed gets the names of failed tests.
+# and gives its line back. The file FOLDER/failed gets the names of failed tests, and
+# what they say.
 set -eu
 folder=$1
 shift
@@ -33,6 +34,9 @@ name="$CARGO_PKG_NAME ${name%-*}"
         if [ $status != 0 ]; then
             echo "failed: $name (exit code $status)" >&4
             grep '^test .* FAILED$' "$output" >&4 || true
+            # Their messages without the backtraces, since a log may keep no more than its end.
+            sed -n '/^failures:$/,/^failures:$/p' "$output" | sed '/^Stack backtrace:$/,/^$/d' |
+                head -n 60 | cut -c 1-2000 >&4
         fi
     } 4>>"$folder/failed"
     echo >&3
