@@ -231,6 +231,8 @@ impl Turns {
         let counts = engine.counts();
         let mut shared = turn.parts.shared.lock();
         shared.sampling.lost = counts.lost;
+        shared.sampling.compared = counts.compared;
+        shared.sampling.equal = counts.equal;
         shared.untimed_threads = counts.untimed_threads;
         drop(shared);
         // During a pause, the engine is not judged, because no samples are taken in any case.

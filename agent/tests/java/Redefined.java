@@ -26,6 +26,9 @@ public class Redefined {
                 case "redefine":
                     redefine(bytes, Integer.parseInt(words[1]));
                     break;
+                case "load":
+                    load(bytes, Integer.parseInt(words[1]));
+                    break;
                 case "sleep":
                     Thread.sleep(Integer.parseInt(words[1]));
                     break;

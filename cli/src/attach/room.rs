@@ -198,23 +198,10 @@ fn refuse_other_command(tmp: &Path, prefix: &str, jvm: &Jvm, command: &str) -> R
         if !is_ours {
             continue;
         }
-        let open = |name| {
-            let mut options = File::options();
-            // If the file is a pipe, opening it must not block.
-            let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-            let options = options.read(true).custom_flags(flags.bits().cast_signed());
-            options.open(entry.path().join(name))
-        };
-        let Ok(answer) = open(ANSWER) else {
+        let Ok(holder) = holder(&entry.path()) else {
             continue;
         };
-        if answer.try_lock().is_err() {
-            let mut other = String::new();
-            let read =
-                open(COMMAND).and_then(|it| it.take(LONGEST_COMMAND).read_to_string(&mut other));
-            if read.is_err() || other.is_empty() {
-                other = "another loadhook command".to_owned();
-            }
+        if let Some(other) = holder {
             bail!("{}", watched_by(jvm.pid(), &printable(&other), command));
         }
         let _ = fs::remove_dir_all(entry.path());
@@ -222,9 +209,55 @@ fn refuse_other_command(tmp: &Path, prefix: &str, jvm: &Jvm, command: &str) -> R
     Ok(())
 }
 
+/// Returns the name of the command that holds the answer in this folder; `None` if the command has ended. Fails if there
+/// is no answer.
+fn holder(folder: &Path) -> io::Result<Option<String>> {
+    let open = |name| {
+        let mut options = File::options();
+        // If the file is a pipe, opening it must not block.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let options = options.read(true).custom_flags(flags.bits().cast_signed());
+        options.open(folder.join(name))
+    };
+    if open(ANSWER)?.try_lock().is_ok() {
+        return Ok(None);
+    }
+    let mut name = String::new();
+    let read = open(COMMAND).and_then(|it| it.take(LONGEST_COMMAND).read_to_string(&mut name));
+    if read.is_err() || name.is_empty() {
+        name = "another loadhook command".to_owned();
+    }
+    Ok(Some(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_held_answer_has_the_name_of_its_holder() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let folder = folder.path();
+        assert!(holder(folder).is_err());
+        let answer = File::create(folder.join(ANSWER))?;
+        assert_eq!(holder(folder)?, None);
+        answer.lock()?;
+        let unnamed = Some("another loadhook command".to_owned());
+        assert_eq!(holder(folder)?, unnamed);
+        fs::write(folder.join(COMMAND), "loadhook trace (process 12)")?;
+        assert_eq!(
+            holder(folder)?.as_deref(),
+            Some("loadhook trace (process 12)")
+        );
+        // Another user may own the process, and write this file.
+        fs::write(folder.join(COMMAND), [0xff; 10])?;
+        assert_eq!(holder(folder)?, unnamed);
+        fs::write(folder.join(COMMAND), "a".repeat(1000))?;
+        assert_eq!(holder(folder)?.map(|it| it.len()), Some(100));
+        drop(answer);
+        assert_eq!(holder(folder)?, None);
+        Ok(())
+    }
 
     /// `attach` needs an agent of its own. The other commands share one as soon as it takes orders.
     #[test]

@@ -33,6 +33,8 @@ pub(super) fn sum(
             (&mut sum.unwalked, part.unwalked),
             (&mut sum.cut, part.cut),
             (&mut sum.lost, part.lost),
+            (&mut sum.compared, part.compared),
+            (&mut sum.equal, part.equal),
         ] {
             *sum = sum.saturating_add(more);
         }

@@ -258,6 +258,8 @@ fn subtract_sampling(sampling: &mut Sampling, before: &Sampling) {
         (&mut sampling.unwalked, before.unwalked),
         (&mut sampling.cut, before.cut),
         (&mut sampling.lost, before.lost),
+        (&mut sampling.compared, before.compared),
+        (&mut sampling.equal, before.equal),
     ] {
         *value = value.saturating_sub(before);
     }

@@ -63,6 +63,11 @@ pub struct Sampling {
     pub cut: u64,
     /// The number of samples that were lost because there was no room to record them.
     pub lost: u64,
+    /// The number of stacks that the self-check compared with those that JVM TI returned. The check compares stacks of
+    /// threads that prepare a class, not of samples.
+    pub compared: u64,
+    /// The number of these stacks that were equal.
+    pub equal: u64,
 }
 
 /// The time for which threads waited with one method innermost, by the reason, in nanoseconds.

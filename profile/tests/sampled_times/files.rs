@@ -129,11 +129,12 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn any_sampling()(engine in prop::bool::ANY, numbers in prop::array::uniform11(any::<u64>())) -> Sampling {
-        let [interval_ns, tick_ns, wall_interval_ns, samples, weight_ns, tracker_ns, tracker, unwalked_ns, unwalked, cut, lost] = numbers;
+    fn any_sampling()(engine in prop::bool::ANY, numbers in prop::array::uniform13(any::<u64>())) -> Sampling {
+        let [interval_ns, tick_ns, wall_interval_ns, samples, weight_ns, tracker_ns, tracker, unwalked_ns, unwalked, cut, lost, compared, equal] = numbers;
         Sampling {
             engine: if engine { Engine::Async } else { Engine::Safepoint },
             interval_ns, tick_ns, wall_interval_ns, samples, weight_ns, tracker_ns, tracker, unwalked_ns, unwalked, cut, lost,
+            compared, equal,
         }
     }
 }

@@ -153,6 +153,8 @@ fn sampling() -> Sampling {
         unwalked: 1,
         cut: 0,
         lost: 2,
+        compared: 40,
+        equal: 39,
     }
 }
 

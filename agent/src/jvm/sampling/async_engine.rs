@@ -215,9 +215,12 @@ impl AsyncEngine {
 
     /// Returns the counts since the start.
     pub(crate) fn counts(self) -> SamplingCounts {
+        let (compared, equal) = self.0.check.compared();
         SamplingCounts {
             lost: self.0.shared.ring.lost(),
             untimed_threads: self.0.threads().untimed(),
+            compared: u64::from(compared),
+            equal: u64::from(equal),
         }
     }
 

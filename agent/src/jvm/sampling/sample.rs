@@ -161,6 +161,10 @@ pub(crate) struct SamplingCounts {
     pub(crate) lost: u64,
     /// Threads that were not sampled, because the kernel gave no timer for them.
     pub(crate) untimed_threads: u64,
+    /// Number of stacks that the self-check has compared.
+    pub(crate) compared: u64,
+    /// Number of these stacks that were equal.
+    pub(crate) equal: u64,
 }
 
 /// The receiver of samples and of the methods in them.

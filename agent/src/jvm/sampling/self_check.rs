@@ -84,10 +84,16 @@ impl SelfCheck {
         }
     }
 
-    /// Returns the outcome of the comparisons so far.
-    pub(super) fn trust(&self) -> Trust {
+    /// Returns how many stacks were compared, and how many of them were equal.
+    pub(super) fn compared(&self) -> (u32, u32) {
         let equal = self.equal.load(Ordering::Relaxed);
         let compared = self.compared.load(Ordering::Relaxed).max(equal);
+        (compared, equal)
+    }
+
+    /// Returns the outcome of the comparisons so far.
+    pub(super) fn trust(&self) -> Trust {
+        let (compared, equal) = self.compared();
         let unwalked = self.unwalked.load(Ordering::Relaxed);
         let all = compared.saturating_add(unwalked);
         if all >= MANY && unwalked > all / 2 {
