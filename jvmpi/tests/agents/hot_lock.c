@@ -9,7 +9,8 @@
  *
  * How often threads meet at a lock depends on the scheduler. So in every second block of entries of `hold`, the judge
  * returns only when another thread has begun to wait for the lock, and lets that one have the lock next. Such a wait is
- * sure, because its thread could ask for the owner of the lock while there was one.
+ * sure: its thread asked for the owner of the lock while there was one, unless it had asked just before the judge began
+ * to wait.
  *
  * The layer holds up a thread for an exit that another thread is sending, but no longer than PATIENCE. If the sending
  * thread gets no processor for so long, the exit comes late. So a few late exits are no fault for each thread that was
@@ -34,6 +35,7 @@ typedef struct {
     volatile long came; /* the number when the thread came to the lock last */
     volatile long held; /* the number that the thread had last */
     volatile int is_told; /* true if the exit of that time was told */
+    volatile long sure; /* the number of the time for which another thread began to wait last while the judge waited */
     int has_met; /* true if another thread waited that time, and is to have the lock next */
 } Visit;
 
@@ -55,7 +57,7 @@ typedef struct {
 static Lock locks[MOST_LOCKS];
 static Fighter fighters[MOST_FIGHTERS];
 static volatile int lock_count, fighter_count;
-static long enters, entereds, exits, sure_waits, delays, late_exits;
+static long enters, entereds, exits, sure_waits, sure_exits, delays, late_exits;
 static jmethodID fight, hold, end;
 static JavaVM *jvm;
 
@@ -160,7 +162,9 @@ static void meet(Fighter *fighter, Visit *visit, Lock *lock) {
     __sync_lock_test_and_set(&lock->is_meeting, 1);
     while (lock->is_meeting && may_come(fighter) && goes_on(began)) {
     }
-    __sync_bool_compare_and_swap(&lock->is_meeting, 1, 0);
+    if (!__sync_bool_compare_and_swap(&lock->is_meeting, 1, 0)) {
+        visit->sure = visit->held;
+    }
     visit->has_met = is_awaited(lock);
     fighter->is_absent = 0;
 }
@@ -212,6 +216,9 @@ static void on_exit_of_monitor(Fighter *fighter, int lock) {
     EXPECT(visit->held, "MONITOR_CONTENDED_EXIT of a thread that has not held this lock");
     expect_late(!visit->is_told, "MONITOR_CONTENDED_EXIT twice of a thread that has held the lock once");
     visit->is_told = 1;
+    if (visit->held == visit->sure) {
+        __sync_fetch_and_add(&sure_exits, 1);
+    }
     int waiting = 0;
     for (int i = 0; i < fighter_count; i++) {
         Fighter *other = &fighters[i];
@@ -274,6 +281,7 @@ static void on_shut_down(void) {
     total("enters", enters);
     total("exits", exits);
     total("sure waits", sure_waits);
+    total("sure exits", sure_exits);
     long holds = 0;
     for (int i = 0; i < lock_count; i++) {
         holds += locks[i].holds;
