@@ -126,7 +126,14 @@ impl<'a> Sources<'a> {
     ) -> Result<Profile, AssemblyError> {
         let options = self.options();
         let counted = if self.has_counts() {
-            self.counted(jni, &goes_on)?
+            let mut counted = self.counted(jni, &goes_on)?;
+            if !self.attaching.is_zero() {
+                // The tracker's time begins later than the attaching.
+                let own = header(options, self.start_time);
+                counted.header.duration_ns = own.duration_ns;
+                counted.header.start_epoch_millis = own.start_epoch_millis;
+            }
+            counted
         } else {
             // No probe calls the tracker, so its snapshot is not needed. It is not taken, because the heap may be full.
             Snapshot {
