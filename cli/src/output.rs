@@ -164,6 +164,32 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     write().with_context(name)
 }
 
+/// Writes a result that cannot be had again, like [`write_beside`]. If that fails, for example because the disk is full,
+/// writes a [`PRIVATE`] file into the folder for temporary files, and the error names this file.
+pub(crate) fn write_or_keep(path: &Path, bytes: &[u8]) -> Result<()> {
+    let written = write_beside(path, bytes, PRIVATE);
+    written.or_else(|error| match keep(path, bytes) {
+        Ok(kept) => Err(error.context(format!(
+            "the result is in {}, because it cannot be written where it should be",
+            kept.display()
+        ))),
+        Err(_) => Err(error),
+    })
+}
+
+/// Writes a file into the folder for temporary files, with a new name that ends like that of `path`.
+fn keep(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let end = name.find('.').map_or("", |at| &name[at..]);
+    let mut file = tempfile::Builder::new()
+        .prefix("loadhook-")
+        .suffix(end)
+        .tempfile()?;
+    file.write_all(bytes)?;
+    let (_, kept) = file.keep().map_err(|error| error.error)?;
+    Ok(kept)
+}
+
 /// Renames a [`PRIVATE`] file. An old file of the new name is replaced; a link
 /// stays, and the file that it leads to is replaced.
 pub(crate) fn move_to(from: &Path, to: &Path) -> Result<()> {
@@ -201,6 +227,23 @@ mod tests {
             write_beside(&file, b"new", wanted).expect("the test file can be written");
             assert_eq!(mode(&file), expected);
         }
+    }
+
+    #[test]
+    fn a_result_that_cannot_be_written_is_kept() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
+        let file = folder.path().join("file");
+        fs::write(&file, "no folder").expect("the test file can be written");
+        let error =
+            write_or_keep(&file.join("a.pb.gz"), b"result").expect_err("a file is no folder");
+        let told = format!("{error:#}");
+        let rest = told.strip_prefix("the result is in ").expect(&told);
+        let (kept, rest) = rest.split_once(", because ").expect(&told);
+        assert!(kept.ends_with(".pb.gz"), "{told}");
+        assert!(rest.contains("/file/a.pb.gz"), "{told}");
+        let bytes = fs::read(kept).expect("the result can be read");
+        assert_eq!((&*bytes, mode(Path::new(kept))), (&b"result"[..], 0o600));
+        fs::remove_file(kept).expect("the result can be removed");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use loadhook_text::units::{counted, time};
 use super::room::{Room, order};
 use crate::agent_path::AGENT;
 use crate::jvm::{Answer, Jvm};
-use crate::output::{PRIVATE, say, write_beside};
+use crate::output::{say, write_or_keep};
 use crate::signals::{self, Noted};
 
 /// Maximum time for a JVM to begin to answer.
@@ -204,7 +204,7 @@ impl<'a> Watch<'a> {
     pub(super) fn take_profile(&self, output: &Path) -> Result<bool> {
         let profile = self.room.profile();
         match profile.context("cannot read the profile that the agent wrote")? {
-            Some(profile) => write_beside(output, &profile, PRIVATE).map(|()| true),
+            Some(profile) => write_or_keep(output, &profile).map(|()| true),
             None => Ok(false),
         }
     }

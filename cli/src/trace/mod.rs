@@ -24,7 +24,7 @@ use self::render::ChromeEvents;
 use crate::attach;
 use crate::ctl::{Agent, AgentLeft};
 use crate::jvm::Jvm;
-use crate::output::{PRIVATE, check_writable, say, write_beside};
+use crate::output::{check_writable, say, write_or_keep};
 use crate::signals::{self, Noted};
 
 /// The interval at which the agent is asked for calls.
@@ -250,7 +250,7 @@ impl<'a> View<'a> {
             Format::Chrome => self.events.write(&self.latencies, &mut self.file)?,
         }
         match &self.args.output {
-            Some(output) => write_beside(output, &self.file, PRIVATE)?,
+            Some(output) => write_or_keep(output, &self.file)?,
             None => io::stdout().lock().write_all(&self.file)?,
         }
         let shown = counted(self.shown, "call", "calls");
