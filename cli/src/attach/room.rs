@@ -219,7 +219,8 @@ fn holder(folder: &Path) -> io::Result<Option<String>> {
         let options = options.read(true).custom_flags(flags.bits().cast_signed());
         options.open(folder.join(name))
     };
-    if open(ANSWER)?.try_lock().is_ok() {
+    // A shared lock, so that two commands that look at an abandoned answer do not take each other for its holder.
+    if open(ANSWER)?.try_lock_shared().is_ok() {
         return Ok(None);
     }
     let mut name = String::new();
@@ -254,7 +255,8 @@ mod tests {
         assert_eq!(holder(folder)?, unnamed);
         fs::write(folder.join(COMMAND), "a".repeat(1000))?;
         assert_eq!(holder(folder)?.map(|it| it.len()), Some(100));
-        drop(answer);
+        // Dropping the file would leave the lock to a child process that another test is starting.
+        answer.unlock()?;
         assert_eq!(holder(folder)?, None);
         Ok(())
     }
