@@ -282,6 +282,15 @@ fn other_files_are_refused_with_a_reason() {
     assert!(matches!(read(&bytes), Err(ReadError::Rewritten)));
 }
 
+/// pprof allows files to be appended to each other. Their counts would be added, but not the times between which they
+/// were counted.
+#[test]
+fn several_profiles_in_one_file_are_refused() {
+    let one = written(&small());
+    let two = [&one[..], &one[..]].concat();
+    assert!(matches!(read(&two), Err(ReadError::Several)));
+}
+
 #[test]
 fn a_million_nodes() {
     let profile = large(1_000_000);

@@ -33,6 +33,11 @@ pub enum ReadError {
         "another tool has rewritten this profile and dropped the fields that Loadhook needs; use the original file"
     )]
     Rewritten,
+    /// Several profiles of Loadhook, one behind the other.
+    #[error(
+        "several profiles in one file; give each one as a file of its own, and add them by --merge"
+    )]
+    Several,
     /// A profile of Loadhook that contradicts itself.
     #[error("damaged profile: {0}; copy the file again, or profile again")]
     Damaged(&'static str),

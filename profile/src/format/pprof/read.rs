@@ -152,6 +152,10 @@ impl Parts {
                     parts.strings.push(text);
                 }
                 fields::COMMENT => parts.comments.extend(unpack(&take()?)?),
+                // pprof's schema lets files be appended to each other, but sums need care.
+                fields::LOADHOOK_HEADER if parts.header.is_some() => {
+                    return Err(ReadError::Several);
+                }
                 fields::LOADHOOK_HEADER => parts.header = Some(take()?),
                 fields::LOADHOOK_METHODS => parts.methods = Some(take()?),
                 fields::LOADHOOK_THREAD => parts.threads.push(take()?),
