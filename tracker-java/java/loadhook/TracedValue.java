@@ -89,7 +89,7 @@ final class TracedValue {
     private static String described(Object object) {
         try {
             String text = object.toString();
-            return text == null ? "null" : cut(text);
+            return text == null ? "toString returned null" : cut(text);
         } catch (ThreadDeath stop) {
             throw stop;
         } catch (Throwable error) {

@@ -18,6 +18,13 @@ public final class TracedValues {
         }
     }
 
+    private static final class Nameless {
+        @Override
+        public String toString() {
+            return null;
+        }
+    }
+
     private static void ended(int method, Object values) {
         Tracker.traceExit(values, Tracker.traceEnter(), method);
     }
@@ -49,10 +56,13 @@ public final class TracedValues {
         expect("lost calls", 0, lines(large, "lost"));
 
         ended(2, Tracker.traceValue(new Failing(), null));
+        ended(2, Tracker.traceValue(new Nameless(), null));
         ended(3, Tracker.traceValue(7, null));
         String odd = Tracker.takeTraced();
         expect("failing toString", 1,
                 lines(odd, "value c loadhook.TracedValues$Failing toString threw java.lang.StackOverflowError"));
+        expect("toString without a text", 1,
+                lines(odd, "value c loadhook.TracedValues$Nameless toString returned null"));
         expect("calls of toString", 0, lines(odd, "call 9 "));
         expect("a call after that", 1, lines(odd, "value i 7"));
 
