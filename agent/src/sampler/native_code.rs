@@ -14,6 +14,9 @@ use super::stack_tree::NameNumber;
 /// The name of code whose library or function is not known.
 const NO_SYMBOL: &str = "[native]";
 
+/// The name of the agent's own code, which runs in threads of the program when these load classes, for example.
+const OWN: &str = "[loadhook]";
+
 /// The shortest pause between two readings of the mappings. The pause is also at least [`READINGS_IN_PAUSE`] times as
 /// long as the last reading took. Without a pause, each address that lies in no mapping would cause a reading. The
 /// functions of a library that is loaded during the pause have no names until the pause is over.
@@ -38,6 +41,8 @@ struct Mapping {
 #[derive(Clone, Debug)]
 enum Place {
     Jvm,
+    /// The agent's library.
+    Own,
     Function {
         library: String,
         function: String,
@@ -81,6 +86,7 @@ impl NativeCode {
         }
         let name = match self.places.remove(&pc) {
             Some(Place::Jvm) => names.vm,
+            Some(Place::Own) => names.of(Method::native(OWN, "")),
             Some(Place::Function { library, function }) => {
                 names.of(Method::native(&library, &function))
             }
@@ -104,6 +110,10 @@ impl NativeCode {
         let library = library.to_string_lossy().into_owned();
         if library == "libjvm.so" {
             return Some(Place::Jvm);
+        }
+        let own = self.mapping(read as *const () as usize);
+        if own.is_some_and(|own| own.path == mapping.path) {
+            return Some(Place::Own);
         }
         let offset = mapping.offset.saturating_add((pc - mapping.start) as u64);
         let path = mapping.path.clone();
@@ -182,15 +192,21 @@ mod tests {
     fn code_is_named_by_library_and_function() {
         let mut names = Names::new();
         let mut code = NativeCode::default();
-        let function = rustix::time::clock_gettime as *const () as usize;
+        let own = rustix::time::clock_gettime as *const () as usize;
+        assert_eq!(&*name(&mut code, &mut names, own).class, OWN);
+        let is_libc = |mapping: &&Mapping| mapping.path.ends_with("libc.so.6");
+        let libc = code.mappings.iter().find(is_libc);
+        let libc = libc.expect("the test uses the C library").clone();
+        let file = Functions::read(&libc.path);
+        let of_function = |pc: &usize| file.at(libc.offset + (pc - libc.start) as u64).is_some();
+        let function = (libc.start..libc.end).step_by(16).find(of_function);
+        let function = function.expect("the C library has functions");
         let method = name(&mut code, &mut names, function);
-        let own = std::env::current_exe().expect("the test has an executable");
-        let own = own
-            .file_name()
-            .expect("the executable has a name")
-            .to_string_lossy();
-        assert_eq!(*method.class, *own);
-        assert!(method.name.contains("clock_gettime"), "{method:?}");
+        assert_eq!(&*method.class, "libc.so.6");
+        assert!(
+            !method.name.is_empty() && &*method.name != NO_SYMBOL,
+            "{method:?}"
+        );
         let nowhere = name(&mut code, &mut names, 3);
         assert_eq!(&*nowhere.class, NO_SYMBOL);
         assert!(code.places.is_empty());
