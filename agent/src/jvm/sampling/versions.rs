@@ -81,20 +81,29 @@ impl Engine {
         };
         let listed = || under_way.iter().zip(&addresses);
         let stay: Vec<bool> = listed().map(is_waiting).collect();
-        let over: Vec<_> = listed().zip(&stay).filter(|(_, stays)| !**stays).collect();
-        let moved = over.iter().map(|(listed, _)| *listed);
+        let over = listed().zip(&stay).filter(|(_, stays)| !**stays);
+        let moved = over.map(|(listed, _)| listed);
         let moved = moved.filter(|(class, present)| self.is_unnoted(class, **present));
         let moved: Vec<_> = moved.map(|(class, _)| class.class.local()).collect();
         jni.framed(|jni| {
             jni.ensure_local_capacity();
             self.note_classes(jni, &moved);
         });
-        // Others were added meanwhile, behind these; only this thread takes classes away.
-        let mut stay = stay.iter();
-        lock(&self.redefined).retain(|_| stay.next().is_none_or(|stays| *stays));
+        // Others were added meanwhile, behind these, and a redefinition of one of these may have begun anew. Only this
+        // thread takes classes away.
+        let mut seen = under_way.iter().zip(stay);
+        let mut gone = Vec::new();
+        lock(&self.redefined).retain(|now| {
+            let next = seen.next();
+            let stays = next.is_none_or(|(then, stays)| stays || then.since != now.since);
+            if !stays {
+                gone.push(now.class);
+            }
+            stays
+        });
         self.end_filling();
-        for ((class, _), _) in over {
-            jni.delete_global(class.class);
+        for class in gone {
+            jni.delete_global(class);
         }
     }
 
