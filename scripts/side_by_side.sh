@@ -5,7 +5,7 @@
 #   side_by_side.sh FOLDER PROGRAM [ARGUMENT...]
 #
 # The pipe FOLDER/free has a line for each program that may start. A program that ends prints its output, all at once,
-# and gives its line back. The file FOLDER/failed gets the names of failed tests, and
+# and gives its line back. The file FOLDER/failed gets the names of failed tests and
 # what they say.
 set -eu
 folder=$1
@@ -34,9 +34,14 @@ name="$CARGO_PKG_NAME ${name%-*}"
         if [ $status != 0 ]; then
             echo "failed: $name (exit code $status)" >&4
             grep '^test .* FAILED$' "$output" >&4 || true
-            # Their messages without the backtraces, since a log may keep no more than its end.
-            sed -n '/^failures:$/,/^failures:$/p' "$output" | sed '/^Stack backtrace:$/,/^$/d' |
-                head -n 60 | cut -c 1-2000 >&4
+            # Their messages without the backtraces, since a log may keep no more than its end. A program that was killed
+            # has none, but its last lines.
+            if grep -q '^failures:$' "$output"; then
+                sed -n '/^failures:$/,/^failures:$/p' "$output" |
+                    sed '/^[Ss]tack backtrace:$/,/^$/d' | head -n 200 | cut -c 1-1000 >&4
+            else
+                tail -n 20 "$output" | cut -c 1-1000 >&4
+            fi
         fi
     } 4>>"$folder/failed"
     echo >&3

@@ -15,7 +15,7 @@ use loadhook_testkit::process;
 use rustix::process::Signal;
 
 /// The longest wait for a text on the screen.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = process::PATIENCE;
 
 /// A shell in a terminal. Dropping this value ends the shell and its programs.
 struct Terminal {
