@@ -8,6 +8,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use common::held::{
     Held, begun, classes, dump, dump_of_killed, has, interrupted_dump, is_whole, names, needs_root,
@@ -15,6 +17,7 @@ use common::held::{
 };
 use common::{done, folder, loadhook, mode};
 use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::Signal;
@@ -109,10 +112,18 @@ fn a_process_that_would_not_listen_gets_no_signal() {
     ] {
         let folder = folder();
         let jvm = Held::start(17, options, 10);
-        // With -Xrs a JVM listens from the start. So the test removes the socket, as programs that
-        // clean up /tmp do.
+        // With -Xrs a JVM listens from the start, but a thread of its own makes the socket. So the test waits for the
+        // socket and removes it, as programs that clean up /tmp do.
         let socket = PathBuf::from(format!("/tmp/.java_pid{}", jvm.pid()));
-        if socket.exists() {
+        if options.contains(&"-Xrs") {
+            let begun = Instant::now();
+            while !socket.exists() {
+                assert!(
+                    begun.elapsed() < process::PATIENCE,
+                    "the JVM does not listen"
+                );
+                thread::sleep(Duration::from_millis(10));
+            }
             done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
             fs::remove_file(&socket).expect("the test file can be removed");
             fs::remove_file(folder.path().join("h")).expect("the test file can be removed");

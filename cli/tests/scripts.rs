@@ -88,8 +88,8 @@ fn messages_name_the_package_of_a_missing_program() {
     assert_eq!(said, expected);
 }
 
-/// Each program runs beside the next one, whose start does not wait for it. Every output is whole, and failed tests are
-/// named.
+/// Each program runs beside the next one, whose start does not wait for it. Every output is whole. Failed tests are
+/// named with their messages, and a killed program with its last lines.
 #[test]
 fn test_programs_run_side_by_side() {
     let folder = tempfile::tempdir().expect("a temporary folder can be created");
@@ -108,9 +108,13 @@ fn test_programs_run_side_by_side() {
     );
     program(
         "second-1",
-        "echo begun >\"$1/begun\"; echo 'test b ... FAILED'; echo 'test c ... ok'; exit 101",
+        "echo begun >\"$1/begun\"; echo 'test b ... FAILED'; echo 'test c ... ok'; echo failures:; \
+        echo b panicked; echo stack backtrace:; echo 0: b; echo; echo failures:; echo tests: 2; exit 101",
     );
-    program("third-2", "kill -INT $$; echo 'interrupts are ignored'");
+    program(
+        "third-2",
+        "echo third begins; kill -INT $$; echo 'interrupts are ignored'",
+    );
     let script = "mkfifo free begun; exec 3<>free; printf '\\n\\n' >&3
         for program in first-0 second-1 third-2; do
             \"$run\" \"$PWD\" \"$PWD/deps/$program\" \"$PWD\" || echo \"$program waited for\"
@@ -139,9 +143,13 @@ fn test_programs_run_side_by_side() {
     let mut failed: Vec<&str> = failed.lines().collect();
     failed.sort_unstable();
     let expected = [
+        "b panicked",
         "failed: package second (exit code 101)",
         "failed: package third (exit code 130)",
+        "failures:",
+        "failures:",
         "test b ... FAILED",
+        "third begins",
     ];
     assert_eq!(failed, expected);
 }
