@@ -167,13 +167,12 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
 /// Writes a result that cannot be had again, like [`write_beside`]. If that fails, for example because the disk is full,
 /// writes a [`PRIVATE`] file into the folder for temporary files, and the error names this file.
 pub(crate) fn write_or_keep(path: &Path, bytes: &[u8]) -> Result<()> {
-    let written = write_beside(path, bytes, PRIVATE);
-    written.or_else(|error| match keep(path, bytes) {
-        Ok(kept) => Err(error.context(format!(
+    write_beside(path, bytes, PRIVATE).map_err(|error| match keep(path, bytes) {
+        Ok(kept) => error.context(format!(
             "the result is in {}, because it cannot be written where it should be",
             kept.display()
-        ))),
-        Err(_) => Err(error),
+        )),
+        Err(_) => error,
     })
 }
 
