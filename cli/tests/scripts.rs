@@ -128,7 +128,7 @@ fn test_programs_run_side_by_side() {
         .output()
         .expect("the shell starts");
     let text = String::from_utf8(output.stdout).expect("the text is UTF-8");
-    let (outputs, failed) = text.split_once("\n\n").expect("the programs have ended");
+    let (outputs, failed) = text.rsplit_once("\n\n").expect("the programs have ended");
     for expected in [
         " s\nbegun\ntest a ... ok",
         " s\ntest b ... FAILED\ntest c ... ok",
