@@ -5,8 +5,7 @@
 #   side_by_side.sh FOLDER PROGRAM [ARGUMENT...]
 #
 # The pipe FOLDER/free has a line for each program that may start. A program that ends prints its output, all at once,
-# and gives its line back. The file FOLDER/failed gets the names of failed tests and
-# what they say.
+# and gives its line back. The file FOLDER/failed gets the names of failed tests and what they say.
 set -eu
 folder=$1
 shift

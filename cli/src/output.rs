@@ -176,10 +176,13 @@ pub(crate) fn write_or_keep(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-/// Writes a file into the folder for temporary files, with a new name that ends like that of `path`.
+/// Writes a file into the folder for temporary files, with a new name that ends like that of `path` unless that end is
+/// long.
 fn keep(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let end = name.find('.').map_or("", |at| &name[at..]);
+    let end = name.find('.').map(|at| &name[at..]);
+    // The whole name must not be longer than a file system allows.
+    let end = end.filter(|end| end.len() <= 32).unwrap_or_default();
     let mut file = tempfile::Builder::new()
         .prefix("loadhook-")
         .suffix(end)
@@ -243,6 +246,9 @@ mod tests {
         let bytes = fs::read(kept).expect("the result can be read");
         assert_eq!((&*bytes, mode(Path::new(kept))), (&b"result"[..], 0o600));
         fs::remove_file(kept).expect("the result can be removed");
+        assert!(
+            keep(Path::new(&"a.".repeat(120)), b"").is_ok_and(|kept| fs::remove_file(kept).is_ok())
+        );
     }
 
     #[test]
